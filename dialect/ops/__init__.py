@@ -1,0 +1,78 @@
+"""The ops of the tile dialect, by subject; ``OPS`` lists the classes, ``op_class`` finds one."""
+
+from __future__ import annotations
+
+from hkc.dialect.irdl import Op
+from hkc.dialect.ops.compute import (
+    Abs,
+    Add,
+    Cast,
+    Compare,
+    Div,
+    Exp,
+    Exp2,
+    Full,
+    Log,
+    Log2,
+    Max,
+    Min,
+    Mma,
+    Mul,
+    Neg,
+    Rsqrt,
+    Select,
+    Sqrt,
+    Sub,
+    Transpose,
+)
+from hkc.dialect.ops.lane import (
+    DescribeView,
+    LaneBufferLoad,
+    LaneBufferStore,
+    LaneId,
+    LaneLdsCopy,
+    LaneLdsLoad,
+    LaneLdsStore,
+    LaneLoad,
+    LaneStore,
+    ViewPointer,
+    ViewStride,
+)
+from hkc.dialect.ops.memory import (
+    Aligned,
+    BlockId,
+    BufferLoad,
+    BufferStore,
+    Copy,
+    Dim,
+    LdsAlloc,
+    LdsRead,
+    LdsSlot,
+    LdsWrite,
+    Load,
+    MaskedLoad,
+    MaskedStore,
+    Store,
+)
+from hkc.dialect.ops.sync import Barrier, Wait, Waitcnt, WaveId
+from mlir import ir
+
+OPS: tuple[type[Op], ...] = (
+    *(BlockId, Dim, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),
+    *(LdsAlloc, LdsSlot, Copy, LdsRead, LdsWrite),
+    *(Wait, Waitcnt, Barrier, WaveId),
+    *(Full, Mma, Transpose, Cast, Add, Sub, Mul, Div, Max, Min),
+    *(Neg, Abs, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Compare, Select),
+    *(LaneId, ViewPointer, ViewStride, DescribeView, LaneLoad, LaneStore, LaneBufferLoad, LaneBufferStore),
+    *(LaneLdsLoad, LaneLdsStore, LaneLdsCopy),
+)
+
+_BY_NAME = {cls.name: cls for cls in OPS}
+
+
+def op_class(op: ir.Operation | ir.OpView) -> type[Op] | None:
+    """The class of an op of this dialect, None for other dialects' ops."""
+    return _BY_NAME.get(op.operation.name)
+
+
+__all__ = [cls.__name__ for cls in OPS] + ["OPS", "Op", "op_class"]

@@ -1,0 +1,271 @@
+"""Ops on global views and LDS tiles, as a whole workgroup."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hkc.dialect.irdl import I1, I32, LDS, TILE, TOKEN, VIEW, Memory, Op, attribute, get_int, operand, result
+from hkc.dialect.ops.checks import extent, fail
+from hkc.dialect.types import LdsType, TileType, TokenType, lds_type, tile_type, view_type
+from mlir import ir
+
+from hkc.dtypes import DType
+
+
+def _i32() -> ir.Type:
+    return ir.IntegerType.get_signless(32)
+
+
+class BlockId(Op):
+    """This workgroup's index in the grid along ``axis`` (0-2)."""
+
+    name = "tile.block_id"
+    results = (result(I32),)
+    attributes = (attribute("axis", "int"),)
+
+    @classmethod
+    def build(cls, axis: int) -> ir.Value:
+        return cls.create([], [_i32()], axis=axis).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        if get_int(op, "axis") not in (0, 1, 2):
+            raise fail(op, "a grid has axes 0, 1 and 2", got=str(get_int(op, "axis")))
+
+
+class Dim(Op):
+    """The run-time size of a view along ``axis``, in elements."""
+
+    name = "tile.dim"
+    operands = (operand("view", VIEW),)
+    results = (result(I32),)
+    attributes = (attribute("axis", "int"),)
+
+    @classmethod
+    def build(cls, view: ir.Value, axis: int) -> ir.Value:
+        return cls.create([view], [_i32()], axis=axis).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        rank, axis = view_type(op.operands[0]).rank, get_int(op, "axis")
+        if axis is None or not 0 <= axis < rank:
+            raise fail(op, f"a view of rank {rank} has no axis {axis}")
+
+
+class Aligned(Op):
+    """Whether buffer loads can move the view: unit stride along the last axis, base and other strides multiples
+    of 4 bytes, no negative stride. The same for every lane."""
+
+    name = "tile.aligned"
+    operands = (operand("view", VIEW),)
+    results = (result(I1),)
+
+    @classmethod
+    def build(cls, view: ir.Value) -> ir.Value:
+        return cls.create([view], [ir.IntegerType.get_signless(1)]).result
+
+
+class _ReadView(Op):
+    """A tile of a view at offsets (elements, one an axis) of the same rank."""
+
+    operands = (operand("view", VIEW), operand("offsets", I32, "variadic"))
+    results = (result(TILE),)
+    memory: ClassVar[Memory] = "read"
+
+    @classmethod
+    def build(cls, view: ir.Value, offsets: list[ir.Value], type_: TileType) -> ir.Value:
+        return cls.create([view, offsets], [type_.mlir()]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        _check_access(op, op.operands[0], len(op.operands) - 1, tile_type(op.results[0]))
+
+
+class _WriteView(Op):
+    """Stores a tile to a view at offsets (elements, one an axis)."""
+
+    operands = (operand("tile", TILE), operand("view", VIEW), operand("offsets", I32, "variadic"))
+    memory: ClassVar[Memory] = "write"
+
+    @classmethod
+    def build(cls, tile: ir.Value, view: ir.Value, offsets: list[ir.Value]) -> ir.Operation:
+        return cls.create([tile, view, offsets])
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        _check_access(op, op.operands[1], len(op.operands) - 2, tile_type(op.operands[0]))
+
+
+def _check_access(op: ir.Operation, view: ir.Value, offsets: int, tile: TileType) -> None:
+    of = view_type(view)
+    if of.rank != offsets or of.rank != tile.rank:
+        raise fail(op, f"a view of rank {of.rank} takes {of.rank} slices", got=f"{offsets} for a {tile}")
+    if of.dtype != tile.dtype:
+        raise fail(
+            op,
+            "the tile's element type is not the view's",
+            expected=of.dtype.name,
+            got=tile.dtype.name,
+            hint=f"convert it: x.to({of.dtype.name})",
+        )
+
+
+class Load(_ReadView):
+    """Reads a tile of a view; elements out of range are zero."""
+
+    name = "tile.load"
+
+
+class BufferLoad(_ReadView):
+    """A load by wide buffer loads. The view must be aligned and the tile's columns inside it; rows out of range
+    read zero by the buffer descriptor's bound."""
+
+    name = "tile.buffer_load"
+    operands = (*_ReadView.operands, operand("when", I1, "optional"))
+
+    @classmethod
+    def build(
+        cls, view: ir.Value, offsets: list[ir.Value], type_: TileType, when: ir.Value | None = None
+    ) -> ir.Value:
+        return cls.create([view, offsets, when], [type_.mlir()]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        _check_access(op, op.operands[0], len(cls.groups(op)["offsets"]), tile_type(op.results[0]))
+
+
+class MaskedLoad(_ReadView):
+    """A load element by element, for any strides and any part of the tile out of range (zero there)."""
+
+    name = "tile.masked_load"
+
+
+class Store(_WriteView):
+    """Stores a tile to a view; elements out of range are not stored."""
+
+    name = "tile.store"
+
+
+class BufferStore(_WriteView):
+    """A store by wide buffer stores; the same conditions as :class:`BufferLoad`."""
+
+    name = "tile.buffer_store"
+
+
+class MaskedStore(_WriteView):
+    """A store element by element, for any strides and any part of the tile out of range."""
+
+    name = "tile.masked_store"
+
+
+class LdsAlloc(Op):
+    """LDS for ``buffers`` tiles of rows x columns, kept for the whole kernel."""
+
+    name = "tile.lds_alloc"
+    results = (result(LDS),)
+
+    @classmethod
+    def build(cls, buffers: int, rows: int, columns: int, dtype: DType) -> ir.Value:
+        return cls.create([], [LdsType((buffers, rows, columns), dtype).mlir()]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        type_ = lds_type(op.results[0])
+        if type_.rank != 3 or min(type_.shape) < 1:
+            raise fail(op, "LDS is allocated as buffers x rows x columns", got=str(type_))
+
+
+class LdsSlot(Op):
+    """One buffer of an LDS allocation; the index must be in range."""
+
+    name = "tile.lds_slot"
+    operands = (operand("lds", LDS), operand("index", I32))
+    results = (result(LDS),)
+
+    @classmethod
+    def build(cls, lds: ir.Value, index: ir.Value) -> ir.Value:
+        whole = lds_type(lds)
+        return cls.create([lds, index], [LdsType(whole.shape[1:], whole.dtype, whole.layout).mlir()]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        whole, part = lds_type(op.operands[0]), lds_type(op.results[0])
+        if whole.rank != 3 or part != LdsType(whole.shape[1:], whole.dtype, whole.layout):
+            raise fail(op, "an LDS slot is one buffer of its allocation", expected=str(whole), got=str(part))
+
+
+class Copy(Op):
+    """Starts an asynchronous copy of a tile from a view to an LDS slot. The view must be aligned and the tile's
+    columns inside it; rows out of range give zero. With ``when`` false nothing is read."""
+
+    name = "tile.copy"
+    operands = (
+        operand("view", VIEW),
+        operand("offsets", I32, "variadic"),
+        operand("slot", LDS),
+        operand("when", I1, "optional"),
+    )
+    results = (result(TOKEN),)
+    memory: ClassVar[Memory] = "write"
+
+    @classmethod
+    def build(
+        cls, view: ir.Value, offsets: list[ir.Value], slot: ir.Value, when: ir.Value | None = None
+    ) -> ir.Value:
+        return cls.create([view, offsets, slot, when], [TokenType().mlir()]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        groups = cls.groups(op)
+        view, slot = view_type(groups["view"][0]), lds_type(groups["slot"][0])
+        if view.rank != 2 or len(groups["offsets"]) != 2 or slot.rank != 2:
+            raise fail(op, "a copy moves a 2-D tile of a view to one LDS slot", got=f"{view}, {slot}")
+        if view.dtype != slot.dtype:
+            raise fail(
+                op, "a copy can't convert elements", expected=view.dtype.name, got=f"LDS of {slot.dtype.name}"
+            )
+
+
+class LdsRead(Op):
+    """Reads a whole LDS slot into registers."""
+
+    name = "tile.lds_read"
+    operands = (operand("slot", LDS),)
+    results = (result(TILE),)
+    memory: ClassVar[Memory] = "read"
+
+    @classmethod
+    def build(cls, slot: ir.Value, layout: str | None = None) -> ir.Value:
+        type_ = lds_type(slot)
+        return cls.create([slot], [TileType(type_.shape, type_.dtype, layout).mlir()]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        _check_slot(op, lds_type(op.operands[0]), tile_type(op.results[0]))
+
+
+class LdsWrite(Op):
+    """Writes a register tile to an LDS slot."""
+
+    name = "tile.lds_write"
+    operands = (operand("tile", TILE), operand("slot", LDS))
+    results = (result(TOKEN),)
+    memory: ClassVar[Memory] = "write"
+
+    @classmethod
+    def build(cls, tile: ir.Value, slot: ir.Value) -> ir.Value:
+        return cls.create([tile, slot], [TokenType().mlir()]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        _check_slot(op, lds_type(op.operands[1]), tile_type(op.operands[0]))
+
+
+def _check_slot(op: ir.Operation, slot: LdsType, tile: TileType) -> None:
+    if slot.rank != 2:
+        raise fail(op, "name one buffer of the LDS allocation", got=str(slot), hint="index it: s[0]")
+    extent(op, "the tile", slot.shape, tile.shape)
+    if slot.dtype != tile.dtype:
+        raise fail(
+            op, "the tile's element type is not the LDS tile's", expected=slot.dtype.name, got=tile.dtype.name
+        )

@@ -1,0 +1,34 @@
+"""hkc: tile programs for AMD CDNA GPUs, compiled to real code objects and run on a GPU or on an emulated device.
+
+Everything is imported on first use, so ``import hkc`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_FROM: dict[str, str] = {
+    **dict.fromkeys(("kernel", "Kernel", "array"), "hkc.kernel"),
+    **dict.fromkeys(("compile", "CompiledKernel"), "hkc.driver.compile"),
+    **dict.fromkeys(("HkcError", "InternalError", "Span"), "hkc.errors"),
+    **dict.fromkeys(("DType", "dtype"), "hkc.dtypes"),
+}
+_SUBMODULES = ("builder", "dialect", "driver", "errors", "interp", "lang", "passes", "runtime", "targets")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"hkc.{name}")
+    if name in _FROM:
+        return getattr(import_module(_FROM[name]), name)
+    from hkc.dtypes import DTYPES
+
+    if name in DTYPES:
+        return DTYPES[name]
+    names = import_module("hkc.lang.names")
+    if not name.startswith("_") and hasattr(names, name):
+        return getattr(names, name)
+    raise AttributeError(f"module 'hkc' has no attribute {name!r}")

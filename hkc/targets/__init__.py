@@ -1,0 +1,22 @@
+"""Hardware facts per target, as data: one module a target, each number with its source."""
+
+from __future__ import annotations
+
+from hkc.errors import HkcError
+from hkc.targets import gfx942, gfx950
+from hkc.targets.target import LdsPhases, MfmaShape, Target
+
+TARGETS: dict[str, Target] = {t.arch: t for t in (gfx942.TARGET, gfx950.TARGET)}
+
+
+def get_target(arch: str) -> Target:
+    """The facts of ``arch``.
+
+    Raises HkcError for an unknown name.
+    """
+    if arch not in TARGETS:
+        raise HkcError(f"unknown arch {arch!r}", expected=" or ".join(TARGETS), got=arch)
+    return TARGETS[arch]
+
+
+__all__ = ["TARGETS", "LdsPhases", "MfmaShape", "Target", "get_target"]
