@@ -63,12 +63,15 @@ struct GlobalVariable {
     uint64_t size = 0;
 };
 
+/// Why a code object was not loaded.
+enum class LoadFailure : uint8_t { invalid, wrong_target, undefined_symbol, out_of_memory };
+
 class CodeObject {
    public:
     /// Loads `size` bytes of an ELF64 AMDGPU code object for `device` into `memory`, relocated. Every field is
     /// checked against the file's size; nullptr with one sentence in `error` if the file is not loadable.
     static std::unique_ptr<CodeObject> load(const void* bytes, size_t size, Arch device, MemoryMap& memory,
-                                            std::string& error);
+                                            std::string& error, LoadFailure* failure = nullptr);
     ~CodeObject();
     CodeObject(const CodeObject&) = delete;
     CodeObject& operator=(const CodeObject&) = delete;

@@ -82,12 +82,8 @@ void* MemoryMap::allocate(size_t bytes, int owner, size_t align) {
             return reinterpret_cast<void*>(user);
         }
         // No hole is large enough: give up the quarantine, then look once more.
-        if (pins_ != 0) return nullptr;
-        quarantined_bytes_ += quarantine_limit;
-        const size_t before = quarantine_.size();
+        if (pins_ != 0 || quarantine_.empty()) return nullptr;
         while (!quarantine_.empty()) evict_quarantine();
-        quarantined_bytes_ = 0;
-        if (before == 0) return nullptr;
     }
     return nullptr;
 }
@@ -118,7 +114,7 @@ void MemoryMap::evict_quarantine() {
     const auto found = allocations_.find(oldest->second);
     const uint64_t begin = found->second.begin - red_zone;
     const uint64_t end = found->second.begin + round_up(found->second.size, alignment);
-    quarantined_bytes_ -= std::min(quarantined_bytes_, found->second.size);
+    quarantined_bytes_ -= found->second.size;
     allocations_.erase(found);
     quarantine_.erase(oldest);
     insert_hole(begin, end - begin);
