@@ -1,0 +1,1 @@
+"""From a kernel to a code object: code generation, linking, caching, reports."""

@@ -1,0 +1,92 @@
+"""What a launch needs to know of a kernel besides its code object."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from mlir import ir
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A kernel parameter: a view with its dimensions (symbols or fixed sizes), or a scalar (``dims`` empty)."""
+
+    name: str
+    kind: Literal["view", "scalar"]
+    dtype: str
+    dims: tuple[str | int, ...] = ()
+    stored: bool = False
+
+
+@dataclass(frozen=True)
+class KernelMeta:
+    """Launch data of one kernel, kept beside its code object.
+
+    ``grid`` are expressions over dimension symbols and scalar arguments (:mod:`hkc.lang.gridexpr`), ``block`` is in
+    lanes, ``constants`` are the compile-time constants as text. A parameter is ``stored`` if the kernel writes it.
+    """
+
+    name: str
+    arch: str
+    parameters: tuple[Parameter, ...]
+    grid: tuple[str, ...]
+    block: int = 0
+    dynamic_lds: int = 0
+    constants: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for ``json.dumps``."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> KernelMeta:
+        """The inverse of :meth:`to_json`, after a trip through JSON."""
+        parameters = tuple(Parameter(**{**p, "dims": tuple(p["dims"])}) for p in data["parameters"])
+        return KernelMeta(**{**data, "parameters": parameters, "grid": tuple(data["grid"])})
+
+
+_STORES = {"tile.store": 1, "tile.buffer_store": 1, "tile.masked_store": 1}
+
+
+def describe(module: ir.Module, arch: str, constants: dict[str, str] | None = None) -> KernelMeta | None:
+    """The launch data of a module's first kernel, None once the module is lowered past the tile dialect."""
+    from hkc.dialect.types import ViewType, parse_type
+
+    function = kernel_function(module)
+    if function is None:
+        return None
+    stored = _stored_arguments(function)
+    parameters = []
+    for argument, attributes in zip(function.regions[0].blocks[0].arguments, function.attributes["arg_attrs"], strict=True):
+        name, type_ = attributes["tile.name"].value, parse_type(argument.type)
+        if isinstance(type_, ViewType):
+            stores = argument.arg_number in stored
+            parameters.append(Parameter(name, "view", type_.dtype.name, type_.dims, stores))
+        else:
+            parameters.append(Parameter(name, "scalar", str(type_)))
+    grid = tuple(entry.value for entry in function.attributes["tile.grid"])
+    symbol = function.attributes["sym_name"].value
+    return KernelMeta(symbol, arch, tuple(parameters), grid, constants=constants or {})
+
+
+def kernel_function(module: ir.Module) -> ir.Operation | None:
+    """The module's first tile kernel."""
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and "tile.kernel" in op.operation.attributes:
+            return op.operation
+    return None
+
+
+def _stored_arguments(function: ir.Operation) -> set[int]:
+    from hkc.dialect.verify import walk
+    from mlir import ir
+
+    stored = set()
+    for op in walk(function):
+        if (index := _STORES.get(op.name)) is not None:
+            view = op.operands[index]
+            if isinstance(view, ir.BlockArgument):
+                stored.add(view.arg_number)
+    return stored
