@@ -1,0 +1,75 @@
+// Running a kernel on the emulated device.
+//
+// Fast mode computes; checked mode computes what the machine code's waits and barriers guarantee, and reports
+// what they do not. Both execute the same instructions from the same decoded program.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "code_object.h"
+#include "memory_map.h"
+
+namespace hkc::emu {
+
+enum class Mode : uint8_t { fast, checked };
+
+/// One launch. `grid` counts workgroups, `block` counts work-items; `kernarg` is the whole kernarg segment,
+/// hidden arguments included.
+struct Dispatch {
+    const Kernel* kernel = nullptr;
+    std::array<uint32_t, 3> grid{1, 1, 1};
+    std::array<uint32_t, 3> block{1, 1, 1};
+    const void* kernarg = nullptr;
+    size_t kernarg_size = 0;
+    uint32_t dynamic_lds = 0;
+};
+
+struct RunOptions {
+    Mode mode = Mode::fast;
+    unsigned threads = 0;  ///< 0: as many as the host has.
+    unsigned max_reports_per_kind = 10;
+};
+
+/// One finding of checked mode, or the memory fault that ended a dispatch.
+///
+/// Kinds: "uninitialized-register", "register-before-wait", "lds-race", "lds-before-wait", "out-of-bounds",
+/// "use-after-free", "lds-out-of-bounds", "barrier-mismatch", "memory-fault".
+struct Report {
+    std::string kind;
+    std::string message;  ///< One sentence.
+    uint64_t pc = 0;
+    std::string instruction;
+    std::array<uint32_t, 3> workgroup{};
+    int wave = 0;
+    int lane = -1;  ///< -1 if the finding is the whole wave's.
+    uint64_t address = 0;
+    std::string file;
+    uint32_t line = 0, column = 0;
+};
+
+/// Executed wave-instructions.
+struct Counters {
+    uint64_t instructions = 0;
+    uint64_t mfma = 0;
+    uint64_t lds_reads = 0, lds_writes = 0;
+    uint64_t global_loads = 0, global_stores = 0;
+    uint64_t barriers = 0;
+    uint64_t lds_conflict_cycles = 0;  ///< Cycles beyond the conflict-free ones; counted in checked mode only.
+};
+
+struct RunResult {
+    bool trapped = false;
+    std::string trap;  ///< Why: one sentence with mnemonic and address.
+    std::vector<Report> reports;
+    Counters counters{};
+};
+
+/// Runs the dispatch to its end (or to its first trap) and returns what happened. Never throws on account of what
+/// a kernel does, and never touches host memory outside the arena of `memory`.
+RunResult run(const Dispatch& dispatch, const RunOptions& options, MemoryMap& memory);
+
+}  // namespace hkc::emu
