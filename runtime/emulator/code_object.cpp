@@ -71,7 +71,7 @@ const char* arch_name(Arch arch) {
 
 /// Steps of CodeObject::load; each throws LoadError.
 class CodeObjectLoader {
-   public:
+ public:
     CodeObjectLoader(CodeObject& object, const ElfFile& file, MemoryMap& memory)
         : object_(object), file_(file), memory_(memory) {}
 
@@ -81,11 +81,12 @@ class CodeObjectLoader {
         relocate();
         read_kernels();
         read_globals();
-        object_.lines_ = LineTable::parse(file_.named_section(".debug_line"), file_.named_section(".debug_str"),
-                                          file_.named_section(".debug_line_str"));
+        object_.lines_ =
+            LineTable::parse(file_.named_section(".debug_line"), file_.named_section(".debug_str"),
+                             file_.named_section(".debug_line_str"));
     }
 
-   private:
+ private:
     void map_segments() {
         uint64_t low = std::numeric_limits<uint64_t>::max(), high = 0;
         for (const Elf64_Phdr& segment : file_.segments()) {
@@ -102,8 +103,9 @@ class CodeObjectLoader {
         size_ = high - low_;
         object_.image_ = memory_.allocate(size_, MemoryMap::host_owner, image_alignment);
         if (object_.image_ == nullptr) {
-            throw LoadError("the device has no memory left for the code object's " + std::to_string(size_) + " bytes",
-                            LoadFailure::out_of_memory);
+            throw LoadError(
+                "the device has no memory left for the code object's " + std::to_string(size_) + " bytes",
+                LoadFailure::out_of_memory);
         }
         object_.memory_ = &memory_;
         image_ = static_cast<uint8_t*>(object_.image_);
@@ -112,7 +114,8 @@ class CodeObjectLoader {
         for (const Elf64_Phdr& segment : file_.segments()) {
             if (segment.p_type == PT_LOAD) copy_segment(segment);
         }
-        if (object_.text_end_ == object_.text_begin_) throw LoadError("the code object has no executable segment");
+        if (object_.text_end_ == object_.text_begin_)
+            throw LoadError("the code object has no executable segment");
     }
 
     void copy_segment(const Elf64_Phdr& segment) {
@@ -150,7 +153,8 @@ class CodeObjectLoader {
             if (section.sh_type != SHT_RELA) continue;
             std::vector<ElfSymbol> symbols;
             if (section.sh_link != 0) {
-                if (section.sh_link >= file_.sections().size()) throw LoadError("a relocation section is damaged");
+                if (section.sh_link >= file_.sections().size())
+                    throw LoadError("a relocation section is damaged");
                 symbols = file_.symbols(file_.sections()[section.sh_link]);
             }
             const SectionBytes table = file_.section_bytes(section, "relocations");
@@ -166,7 +170,8 @@ class CodeObjectLoader {
         const uint64_t place = relocation.r_offset + object_.load_bias_;
         const uint64_t addend = static_cast<uint64_t>(relocation.r_addend);
         uint64_t value = addend + object_.load_bias_;
-        if (type != R_AMDGPU_RELATIVE64) value = symbol_address(ELF64_R_SYM(relocation.r_info), symbols) + addend;
+        if (type != R_AMDGPU_RELATIVE64)
+            value = symbol_address(ELF64_R_SYM(relocation.r_info), symbols) + addend;
         switch (type) {
             case R_AMDGPU_RELATIVE64:
             case R_AMDGPU_ABS64:
@@ -200,7 +205,8 @@ class CodeObjectLoader {
     }
 
     void store(uint64_t address, uint64_t value, size_t bytes) {
-        if (!in_image(address, bytes)) throw LoadError("a relocation lies outside of the code object's segments");
+        if (!in_image(address, bytes))
+            throw LoadError("a relocation lies outside of the code object's segments");
         std::memcpy(image_ + (address - low_), &value, bytes);
     }
 
@@ -263,12 +269,15 @@ class CodeObjectLoader {
             if (candidate.name != symbol || candidate.entry.st_shndx == SHN_UNDEF) continue;
             const uint64_t address = candidate.entry.st_value;
             if (!in_image(address, descriptor_bytes)) {
-                throw LoadError("the descriptor of kernel '" + kernel.name + "' lies outside of the code object");
+                throw LoadError("the descriptor of kernel '" + kernel.name +
+                                "' lies outside of the code object");
             }
             const KernelDescriptor descriptor = read_descriptor(image_ + (address - low_));
             kernel.entry = address + object_.load_bias_ + static_cast<uint64_t>(descriptor.entry_offset);
-            if (kernel.entry < object_.text_begin_ || kernel.entry >= object_.text_end_ || kernel.entry % 4 != 0) {
-                throw LoadError("the entry of kernel '" + kernel.name + "' lies outside of the executable segment");
+            if (kernel.entry < object_.text_begin_ || kernel.entry >= object_.text_end_ ||
+                kernel.entry % 4 != 0) {
+                throw LoadError("the entry of kernel '" + kernel.name +
+                                "' lies outside of the executable segment");
             }
             return descriptor;
         }
@@ -285,8 +294,10 @@ class CodeObjectLoader {
             argument.address_space = item.string_or(".address_space", "");
             argument.offset = required(item, ".offset", kernel.name);
             argument.size = required(item, ".size", kernel.name);
-            if (argument.size > kernel.kernarg_size || argument.offset > kernel.kernarg_size - argument.size) {
-                throw LoadError("an argument of kernel '" + kernel.name + "' lies outside of its kernarg segment");
+            if (argument.size > kernel.kernarg_size ||
+                argument.offset > kernel.kernarg_size - argument.size) {
+                throw LoadError("an argument of kernel '" + kernel.name +
+                                "' lies outside of its kernarg segment");
             }
             kernel.arguments.push_back(std::move(argument));
         }
@@ -297,7 +308,8 @@ class CodeObjectLoader {
             const Elf64_Sym& entry = symbol.entry;
             if (ELF64_ST_TYPE(entry.st_info) != STT_OBJECT || entry.st_shndx == SHN_UNDEF) continue;
             if (symbol.name.ends_with(".kd") || !in_image(entry.st_value, entry.st_size)) continue;
-            object_.globals_.push_back({std::string(symbol.name), entry.st_value + object_.load_bias_, entry.st_size});
+            object_.globals_.push_back(
+                {std::string(symbol.name), entry.st_value + object_.load_bias_, entry.st_size});
         }
     }
 

@@ -67,7 +67,7 @@ struct GlobalVariable {
 enum class LoadFailure : uint8_t { invalid, wrong_target, undefined_symbol, out_of_memory };
 
 class CodeObject {
-   public:
+ public:
     /// Loads `size` bytes of an ELF64 AMDGPU code object for `device` into `memory`, relocated. Every field is
     /// checked against the file's size; nullptr with one sentence in `error` if the file is not loadable.
     static std::unique_ptr<CodeObject> load(const void* bytes, size_t size, Arch device, MemoryMap& memory,
@@ -89,7 +89,7 @@ class CodeObject {
     /// Pre-decoded instructions; owned and guarded by the executors.
     mutable std::shared_ptr<void> decoded;
 
-   private:
+ private:
     friend class CodeObjectLoader;
     CodeObject() = default;
 

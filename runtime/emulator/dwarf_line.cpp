@@ -39,7 +39,7 @@ enum : uint8_t { LNE_end_sequence = 1, LNE_set_address = 2 };
 
 // Little-endian reads that never leave the bytes; after a read past the end, ok() is false and reads give 0.
 class Cursor {
-   public:
+ public:
     Cursor() = default;
     Cursor(const uint8_t* data, size_t size) : next_(data), end_(data + size) {}
 
@@ -96,7 +96,7 @@ class Cursor {
         return part;
     }
 
-   private:
+ private:
     bool need(uint64_t bytes) {
         ok_ = ok_ && bytes <= static_cast<uint64_t>(end_ - next_);
         return ok_;
@@ -122,7 +122,7 @@ std::string_view section_string(SectionBytes section, uint64_t offset) {
 
 /// One unit of .debug_line: its header, then its program.
 class LineProgram {
-   public:
+ public:
     LineProgram(LineTable& table, Cursor unit, size_t offset_size, SectionBytes str, SectionBytes line_str)
         : table_(table), unit_(unit), offset_size_(offset_size), str_(str), line_str_(line_str) {}
 
@@ -130,7 +130,7 @@ class LineProgram {
         if (header()) program();
     }
 
-   private:
+ private:
     struct Entry {
         std::string_view path;
         uint64_t directory = 0;
@@ -268,7 +268,8 @@ class LineProgram {
             if (opcode >= operand_counts_.size()) {
                 const unsigned adjusted = opcode - static_cast<unsigned>(operand_counts_.size());
                 state.address += uint64_t{adjusted / line_range_} * minimum_length_;
-                state.line += static_cast<uint64_t>(static_cast<int64_t>(line_base_) + adjusted % line_range_);
+                state.line +=
+                    static_cast<uint64_t>(static_cast<int64_t>(line_base_) + adjusted % line_range_);
                 emit(state, false);
             } else if (opcode == 0) {
                 extended(state);

@@ -11,7 +11,8 @@
 namespace hkc::emu {
 
 struct SourceLine {
-    std::string_view file;  ///< Directory and name as the compiler wrote them; lives as long as its LineTable.
+    std::string_view
+        file;  ///< Directory and name as the compiler wrote them; lives as long as its LineTable.
     uint32_t line = 0;
     uint32_t column = 0;
 };
@@ -23,7 +24,7 @@ struct SectionBytes {
 };
 
 class LineTable {
-   public:
+ public:
     /// Reads every line program of `.debug_line`. A damaged section gives the rows read up to the damage.
     static LineTable parse(SectionBytes debug_line, SectionBytes debug_str, SectionBytes debug_line_str);
 
@@ -32,7 +33,7 @@ class LineTable {
 
     bool empty() const { return rows_.empty(); }
 
-   private:
+ private:
     friend class LineProgram;
     struct Row {
         uint64_t address = 0;

@@ -50,7 +50,8 @@ ElfFile::ElfFile(const uint8_t* data, size_t size, Arch device) : data_(data), s
         throw LoadError("the code object is not an ELF file");
     }
     if (size < sizeof header_) {
-        throw LoadError("the code object is truncated: " + std::to_string(size) + " bytes, an ELF header needs 64");
+        throw LoadError("the code object is truncated: " + std::to_string(size) +
+                        " bytes, an ELF header needs 64");
     }
     std::memcpy(&header_, data, sizeof header_);
     check_identification(device);
@@ -72,12 +73,14 @@ void ElfFile::check_identification(Arch device) const {
         throw LoadError("the code object is not a 64-bit little-endian ELF file");
     }
     if (header_.e_machine != machine_amdgpu) {
-        throw LoadError("the ELF file is for machine " + std::to_string(header_.e_machine) + ", not AMDGPU (224)",
-                        LoadFailure::wrong_target);
+        throw LoadError(
+            "the ELF file is for machine " + std::to_string(header_.e_machine) + ", not AMDGPU (224)",
+            LoadFailure::wrong_target);
     }
     if (ident[EI_OSABI] != osabi_amdgpu_hsa) {
-        throw LoadError("the code object's OS ABI is " + std::to_string(ident[EI_OSABI]) + ", not AMDGPU_HSA (64)",
-                        LoadFailure::wrong_target);
+        throw LoadError(
+            "the code object's OS ABI is " + std::to_string(ident[EI_OSABI]) + ", not AMDGPU_HSA (64)",
+            LoadFailure::wrong_target);
     }
     if (ident[EI_ABIVERSION] < abi_version_v4 || ident[EI_ABIVERSION] > abi_version_v6) {
         throw LoadError("the code object's ABI version is " + std::to_string(ident[EI_ABIVERSION]) +
@@ -91,8 +94,9 @@ void ElfFile::check_identification(Arch device) const {
     const uint32_t machine = header_.e_flags & flags_machine;
     const uint32_t wanted = device == Arch::gfx942 ? machine_gfx942 : machine_gfx950;
     if (machine != wanted && machine != machine_gfx9_4_generic) {
-        throw LoadError("the code object is for " + machine_name(machine) + ", the device is " + arch_name(device),
-                        LoadFailure::wrong_target);
+        throw LoadError(
+            "the code object is for " + machine_name(machine) + ", the device is " + arch_name(device),
+            LoadFailure::wrong_target);
     }
     if ((header_.e_flags & flags_xnack) == xnack_on) {
         throw LoadError("the code object needs xnack+, the device is xnack-", LoadFailure::wrong_target);
@@ -104,7 +108,8 @@ void ElfFile::check_identification(Arch device) const {
 
 SectionBytes ElfFile::bytes(uint64_t offset, uint64_t size, const char* what) const {
     if (offset > size_ || size > size_ - offset) {
-        throw LoadError("the code object is truncated or damaged: its " + std::string(what) + " reach past the end");
+        throw LoadError("the code object is truncated or damaged: its " + std::string(what) +
+                        " reach past the end");
     }
     return {data_ + offset, static_cast<size_t>(size)};
 }
@@ -143,7 +148,8 @@ std::vector<ElfSymbol> ElfFile::symbols(const Elf64_Shdr& table) const {
         }
         const char* name = reinterpret_cast<const char*>(names.data) + entry.st_name;
         const size_t left = names.size - std::min<size_t>(entry.st_name, names.size);
-        result.push_back({left == 0 ? std::string_view() : std::string_view(name, strnlen(name, left)), entry});
+        result.push_back(
+            {left == 0 ? std::string_view() : std::string_view(name, strnlen(name, left)), entry});
     }
     return result;
 }

@@ -28,7 +28,7 @@ struct ElfSymbol {
 };
 
 class ElfFile {
-   public:
+ public:
     /// Checks identification, target and the header tables. Throws LoadError.
     ElfFile(const uint8_t* data, size_t size, Arch device);
 
@@ -52,7 +52,7 @@ class ElfFile {
     /// callers that have a pointer without a size.
     static size_t extent(const uint8_t* data, size_t readable);
 
-   private:
+ private:
     void check_identification(Arch device) const;
     SectionBytes find_note(SectionBytes notes, std::string_view owner, uint32_t type) const;
 

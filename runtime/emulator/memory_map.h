@@ -35,7 +35,7 @@ struct MemoryStatistics {
 };
 
 class MemoryMap {
-   public:
+ public:
     static constexpr uint64_t alignment = 256;  ///< Of every allocation, as hipMalloc promises at least.
     static constexpr uint64_t red_zone = 256;  ///< Unowned bytes on both sides of every allocation.
     static constexpr int host_owner = -1;
@@ -67,17 +67,17 @@ class MemoryMap {
 
     /// Keeps every Allocation record in place: no quarantined range is dropped while a Pin exists.
     class Pin {
-       public:
+     public:
         explicit Pin(MemoryMap& map);
         ~Pin();
         Pin(const Pin&) = delete;
         Pin& operator=(const Pin&) = delete;
 
-       private:
+     private:
         MemoryMap& map_;
     };
 
-   private:
+ private:
     void evict_quarantine();
     void insert_hole(uint64_t begin, uint64_t size);
 

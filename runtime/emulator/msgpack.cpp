@@ -9,7 +9,7 @@ namespace {
 constexpr int max_depth = 32;
 
 class Reader {
-   public:
+ public:
     Reader(const uint8_t* data, size_t size) : next_(data), end_(data + size) {}
 
     bool value(Value& out, int depth) {
@@ -23,7 +23,7 @@ class Reader {
         return tagged(out, static_cast<uint8_t>(tag), depth);
     }
 
-   private:
+ private:
     size_t left() const { return static_cast<size_t>(end_ - next_); }
 
     // A big-endian unsigned number of `width` bytes.
@@ -92,7 +92,9 @@ class Reader {
         return true;
     }
 
-    bool extension(Value& out, uint64_t length) { return left() > length && bytes(out, Type::binary, length + 1); }
+    bool extension(Value& out, uint64_t length) {
+        return left() > length && bytes(out, Type::binary, length + 1);
+    }
 
     bool tagged(Value& out, uint8_t tag, int depth) {
         uint64_t length = 0;

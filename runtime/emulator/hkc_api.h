@@ -1,0 +1,31 @@
+// What the emulated device offers beyond HIP, as a C ABI. Functions with a `device` take its ordinal and give
+// hipErrorInvalidDevice for any other number.
+//
+// Functions that write text return its length without the final zero (like snprintf), -1 for a bad device. The text
+// is written only if it fits in `size` bytes with its zero; `clear` takes effect only then.
+#pragma once
+
+#include "hip_types.h"
+
+/// "0.1.0": the version of this library.
+HIP_API const char* hkcVersion();
+
+/// 0: fast; 1: checked. Of this device's later launches.
+HIP_API hipError_t hkcSetMode(int device, int mode);
+HIP_API int hkcGetMode(int device);
+
+/// How many host threads run workgroups; 0: all cores.
+HIP_API hipError_t hkcSetThreads(int device, unsigned threads);
+
+/// A JSON list of the reports since the last clear (at most 1000): kind, message, instruction, pc, workgroup [x, y, z],
+/// wave, lane, address, file, line, column.
+HIP_API long hkcReports(int device, char* text, size_t size, int clear);
+
+/// The text of the last launch's trap; empty if it ran to its end.
+HIP_API long hkcLastTrap(int device, char* text, size_t size);
+
+/// A JSON object of wave-instruction counts over the launches since the last clear.
+HIP_API long hkcCounters(int device, char* text, size_t size, int clear);
+
+/// More about the calling thread's last error than its code tells; empty if there is nothing more to say.
+HIP_API long hkcErrorDetail(char* text, size_t size);
