@@ -1,0 +1,1 @@
+"""The passes, one file each; ``pipelines.py`` names their order."""

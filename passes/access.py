@@ -1,0 +1,46 @@
+"""How tiles of global memory are reached: which accesses may be wide, which go element by element."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hkc.dialect.ops import Aligned, Dim
+from hkc.dialect.types import TileType
+from hkc.passes import scalars as s
+from hkc.passes.layouts import plain_layout
+from mlir import ir
+
+from hkc.dtypes import DType
+from hkc.errors import InternalError
+
+# Buffer accesses of a dword or more ignore the address's two low bits: AMD CDNA3 ISA 9.1.
+DWORD = 4
+# Widest global access of a lane: buffer_load_dwordx4 (CDNA3 ISA 9.1).
+WIDEST = 16
+
+
+def element_alignment(dtype: DType) -> int:
+    """Elements in a dword: offsets along a row must be multiples of it."""
+    return max(1, DWORD // dtype.bytes)
+
+
+def plain_type(type_: TileType, waves: int, run_bytes: int = WIDEST) -> TileType:
+    """The tile in the `rows` layout that moves it by the widest accesses."""
+    layout = plain_layout(type_.shape, waves, max(1, run_bytes // type_.dtype.bytes))
+    if layout is None:
+        raise InternalError(f"a {type_} can't be spread over {waves} wavefronts")
+    return replace(type_, layout=layout.text())
+
+
+def may_be_wide(view: ir.Value, offsets: list[ir.Value], type_: TileType) -> ir.Value:
+    """An i1, the same for all lanes: the whole tile's columns are inside an aligned view (rows may run out)."""
+    last = len(offsets) - 1
+    align = element_alignment(type_.dtype)
+    fine = [Aligned.build(view)]
+    for axis, (offset, extent) in enumerate(zip(offsets, type_.shape, strict=True)):
+        fine.append(s.compare("sge", offset, 0))
+        if axis == last:
+            fine.append(s.compare("sle", s.add(offset, extent), Dim.build(view, axis)))
+            if align > 1:
+                fine.append(s.compare("eq", s.bits(offset, 0, align.bit_length() - 1), 0))
+    return s.both(fine)

@@ -1,0 +1,151 @@
+"""`assign-wave-roles`: how many wavefronts there are, how they share each tile, and what each of them does.
+
+The schedule `uniform` makes all wavefronts alike: each computes its part of every matmul and moves its part of every
+copy. The result is the kernel's attribute `tile.waves` (rows x columns of wavefronts) and the `by` part of every
+layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hkc.dialect.irdl import get_ints, get_str
+from hkc.dialect.locations import span_of
+from hkc.dialect.types import TileType, tile_type, try_parse_type
+from hkc.dialect.verify import walk
+from hkc.passes.infer_layouts import PLAIN
+from hkc.passes.layouts import WaveSplit, divides, parse_layout, plain_layout
+from hkc.passes.rebuild import kernel_of
+from mlir import ir
+
+from hkc.errors import HkcError
+from hkc.targets import Target
+
+SCHEDULES = ("uniform",)
+# Wavefronts of a workgroup when the program doesn't say: one a SIMD.
+USUAL_WAVES = 4
+# Accumulator registers a lane before more wavefronts are used: a quarter of the 512 (CDNA3 ISA 3.6.4) leaves two
+# wavefronts a SIMD room for operands and addresses.
+ACCUMULATOR_REGISTERS = 128
+# Widest global access of a lane: buffer_load_dwordx4 (CDNA3 ISA 9.1).
+WIDEST_ACCESS = 16
+
+
+def longest_run(type_: TileType) -> int:
+    """Items of the widest global access."""
+    return WIDEST_ACCESS // type_.dtype.bytes
+
+
+def with_split(layout: str, waves: tuple[int, int]) -> str:
+    """The layout text with the wave split that its kind takes."""
+    rows, columns = WaveSplit(waves[0], waves[1]), WaveSplit(waves[1], 1)
+    parsed = parse_layout(layout)
+    split = {"d": (rows, columns), "a": (rows, WaveSplit()), "b": (WaveSplit(), columns)}[layout[0]]
+    if layout.endswith(".t"):
+        split = split[::-1]
+    return replace(parsed, split=split).text()
+
+
+def laid_out(type_: TileType, waves: tuple[int, int]) -> TileType | None:
+    """The type with its layout spread over the wavefronts, None where it does not divide."""
+    if type_.layout == PLAIN:
+        layout = plain_layout(type_.shape, waves[0] * waves[1], longest_run(type_))
+        return replace(type_, layout=layout.text()) if layout else None
+    text = with_split(type_.layout or "", waves)
+    shape = type_.shape if type_.rank == 2 else (1, *type_.shape)
+    return replace(type_, layout=text) if divides(parse_layout(text), (shape[0], shape[1])) else None
+
+
+def _tiles(function: ir.Operation) -> Iterator[tuple[ir.Value, TileType]]:
+    for op in walk(function):
+        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
+            type_ = try_parse_type(value.type)
+            if isinstance(type_, TileType):
+                yield value, type_
+
+
+def _fits(tiles: list[tuple[ir.Value, TileType]], waves: tuple[int, int]) -> ir.Value | None:
+    """A tile that can't be spread over the wavefronts, None if all can."""
+    count = waves[0] * waves[1]
+    for value, type_ in tiles:
+        moved = value.owner.name in ("tile.load", "tile.lds_read") if not _is_argument(value) else False
+        if laid_out(type_, waves) is None:
+            return value
+        if moved and plain_layout(type_.shape, count, longest_run(type_)) is None:
+            return value
+    return None
+
+
+def _is_argument(value: ir.Value) -> bool:
+    return isinstance(value, ir.BlockArgument)
+
+
+def _candidates(function: ir.Operation, target: Target) -> list[tuple[int, int]]:
+    """Wave grids to try, best first."""
+    matmuls = [op for op in walk(function) if op.name == "tile.mma"]
+    if not matmuls:
+        return [(count, 1) for count in (USUAL_WAVES, 2, 1)]
+    shapes = [tile_type(op.results[0]).shape for op in matmuls]
+    m, n = max(shapes, key=lambda s: s[0] * s[1])
+    most = target.max_workgroup // target.wavefront
+    wanted = USUAL_WAVES
+    while wanted < most and m * n // (wanted * target.wavefront) > ACCUMULATOR_REGISTERS:
+        wanted *= 2
+    grids = []
+    for count in range(wanted, 0, -1):
+        pairs = [(rows, count // rows) for rows in range(1, count + 1) if count % rows == 0]
+        # Fewest operand bytes a wavefront: the squarest part.
+        grids += sorted(pairs, key=lambda p: (m / p[0] + n / p[1], p[0]))
+    return grids
+
+
+def _choose(function: ir.Operation, target: Target) -> tuple[int, int]:
+    tiles = list(_tiles(function))
+    asked = get_ints(function, "tile.waves")
+    if asked is not None:
+        waves = (asked[0], asked[1]) if len(asked) == 2 else (0, 0)
+        if min(waves) < 1 or waves[0] * waves[1] * target.wavefront > target.max_workgroup:
+            raise HkcError(
+                "a workgroup can't have these wavefronts",
+                span_of(function),
+                expected=f"rows x columns, at most {target.max_workgroup // target.wavefront} in all",
+                got="x".join(map(str, asked)),
+            )
+        misfit = _fits(tiles, waves)
+        if misfit is not None:
+            raise _misfit(misfit, f"over {waves[0]}x{waves[1]} wavefronts")
+        return waves
+    misfit = None
+    for waves in _candidates(function, target):
+        misfit = _fits(tiles, waves)
+        if misfit is None:
+            return waves
+    assert misfit is not None
+    raise _misfit(misfit, f"over the {target.wavefront} lanes of a wavefront")
+
+
+def _misfit(value: ir.Value, where: str) -> HkcError:
+    return HkcError(
+        f"a {tile_type(value)} can't be spread {where}",
+        span_of(value),
+        expected="a tile of at least 64 elements whose extents are multiples of powers of two",
+        hint="make the tile larger, or its extents multiples of 16",
+    )
+
+
+def assign_wave_roles(module: ir.Module, target: Target) -> None:
+    """Chooses the wave grid and spreads every tile over it (see the module's text)."""
+    function = kernel_of(module)
+    for op in walk(function):
+        schedule = get_str(op, "tile.schedule")
+        if schedule is not None and schedule not in SCHEDULES:
+            raise HkcError(
+                f"unknown schedule {schedule!r}", span_of(op), expected=" or ".join(SCHEDULES), got=schedule
+            )
+    waves = _choose(function, target)
+    function.attributes["tile.waves"] = ir.DenseI64ArrayAttr.get(list(waves))
+    for value, type_ in _tiles(function):
+        spread = laid_out(type_, waves)
+        assert spread is not None
+        value.set_type(spread.mlir())

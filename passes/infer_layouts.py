@@ -1,0 +1,176 @@
+"""`infer-layouts`: every tile gets a register layout.
+
+Matmuls fix the layouts of their operands and accumulators; element-wise ops, casts, loops and branches keep one
+layout; a transpose flips it. What nothing fixes is `rows`. Tiles that must share a layout form a class (union-find
+with a "transposed" parity); a class with two different fixed layouts is an error that names both uses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hkc.dialect.locations import span_of
+from hkc.dialect.types import TileType, tile_type, try_parse_type
+from hkc.dialect.verify import walk
+from hkc.passes.layouts import flip
+from hkc.passes.rebuild import kernel_of
+from mlir import ir
+
+from hkc.errors import HkcError
+from hkc.targets import MfmaShape, Target
+
+PLAIN = "rows"
+# Bytes of an operand that a lane reads from LDS at once: the widest DS access (ds_read_b128, CDNA3 ISA 11.3).
+WIDEST_LDS_READ = 16
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A layout that an op demands of a value."""
+
+    layout: str
+    use: ir.Operation
+    role: str
+
+
+class Classes:
+    """Union-find over values; each value is its root's layout, transposed or not."""
+
+    def __init__(self) -> None:
+        self.parent: dict[ir.Value, tuple[ir.Value, bool]] = {}
+        self.anchors: dict[ir.Value, Anchor] = {}
+
+    def find(self, value: ir.Value) -> tuple[ir.Value, bool]:
+        flipped = False
+        while value in self.parent:
+            value, more = self.parent[value]
+            flipped ^= more
+        return value, flipped
+
+    def unite(self, first: ir.Value, second: ir.Value, transposed: bool = False) -> None:
+        """``second`` lies like ``first`` (transposed)."""
+        (a, a_flip), (b, b_flip) = self.find(first), self.find(second)
+        if a == b:
+            return
+        self.parent[b] = (a, a_flip ^ b_flip ^ transposed)
+        if b in self.anchors:
+            anchor = self.anchors.pop(b)
+            if self.parent[b][1]:
+                anchor = replace(anchor, layout=flip(anchor.layout))
+            self._fix(a, anchor)
+
+    def fix(self, value: ir.Value, anchor: Anchor) -> None:
+        """``value`` must have the anchor's layout."""
+        root, flipped = self.find(value)
+        self._fix(root, replace(anchor, layout=flip(anchor.layout)) if flipped else anchor)
+
+    def _fix(self, root: ir.Value, anchor: Anchor) -> None:
+        known = self.anchors.setdefault(root, anchor)
+        if known.layout != anchor.layout:
+            raise HkcError(
+                f"one tile is needed in two layouts: as {known.role} and as {anchor.role}",
+                span_of(anchor.use),
+                expected=known.layout,
+                got=anchor.layout,
+                notes=[(f"used here as {known.role}", span_of(known.use))],
+                hint="load the tile again for the second use, or pass it through LDS: write(x, s[0]) ... read(s[0])",
+            )
+
+    def layout(self, value: ir.Value) -> str:
+        root, flipped = self.find(value)
+        layout = self.anchors[root].layout if root in self.anchors else PLAIN
+        return flip(layout) if flipped and layout != PLAIN else layout
+
+
+def choose_mfma(op: ir.Operation, target: Target) -> tuple[MfmaShape, int]:
+    """The MFMA for a matmul, and how many k-steps a lane's operand holds side by side.
+
+    Raises HkcError if no shape of the target's table divides the tiles.
+    """
+    a, b, _ = (tile_type(v) for v in op.operands)
+    m, n, k = a.shape[0], b.shape[1], a.shape[1]
+    shapes = target.mfma_shapes(a.dtype.name)
+    if not shapes:
+        known = sorted({s.dtype for s in target.mfma})
+        raise HkcError(
+            f"{target.arch} has no MFMA for {a.dtype.name} operands here",
+            span_of(op),
+            expected=" or ".join(known),
+            got=a.dtype.name,
+            hint="convert the operands, e.g. x.to(bf16)",
+        )
+    for shape in shapes:
+        if m % shape.m == 0 and n % shape.n == 0 and k % shape.k == 0:
+            held = shape.k * shape.m // target.wavefront * a.dtype.bytes
+            pack = max(1, WIDEST_LDS_READ // held)
+            return shape, pack if k % (shape.k * pack) == 0 else 1
+    raise HkcError(
+        f"no MFMA shape divides a {m}x{k} @ {k}x{n} matmul of {a.dtype.name}",
+        span_of(op),
+        expected=" or ".join(f"multiples of {s.name} (m x n x k)" for s in shapes),
+        got=f"{m}x{n}x{k}",
+        hint="make the tile sizes multiples of 16",
+    )
+
+
+def _relate(op: ir.Operation, classes: Classes) -> None:
+    """Unites the values that an op forces into one layout."""
+    name = op.name
+    if name == "scf.for":
+        block = op.regions[0].blocks[0]
+        end = list(block.operations)[-1].operation
+        groups = zip(list(op.operands)[3:], list(block.arguments)[1:], end.operands, op.results, strict=True)
+        for group in groups:
+            _unite_tiles(list(group), classes)
+    elif name == "scf.if":
+        ends = [
+            list(region.blocks[0].operations)[-1].operation for region in op.regions if len(region.blocks)
+        ]
+        for index, result in enumerate(op.results):
+            _unite_tiles([result, *(end.operands[index] for end in ends)], classes)
+    elif name == "tile.transpose":
+        classes.unite(op.operands[0], op.results[0], transposed=True)
+    elif name.startswith("tile.") and name != "tile.mma" and len(op.results) == 1 and _is_tile(op.results[0]):
+        _unite_tiles([op.results[0], *op.operands], classes)
+
+
+def _is_tile(value: ir.Value) -> bool:
+    return isinstance(try_parse_type(value.type), TileType)
+
+
+def _unite_tiles(values: list[ir.Value], classes: Classes) -> None:
+    tiles = [v for v in values if _is_tile(v)]
+    for other in tiles[1:]:
+        classes.unite(tiles[0], other)
+
+
+def _stored_transposed(classes: Classes, stores: list[ir.Value], root: ir.Value) -> bool:
+    """Whether most stores of a class take it transposed with respect to its root."""
+    flips = [flipped for found, flipped in map(classes.find, stores) if found == root]
+    return sum(flips) * 2 > len(flips)
+
+
+def infer_layouts(module: ir.Module, target: Target) -> None:
+    """Puts a layout into the type of every tile (see the module's text)."""
+    ops = list(walk(kernel_of(module)))
+    classes = Classes()
+    for op in ops:
+        _relate(op, classes)
+    matmuls = [op for op in ops if op.name == "tile.mma"]
+    for op in matmuls:
+        classes.unite(op.operands[2], op.results[0])
+    stores = [op.operands[0] for op in ops if op.name == "tile.store"]
+    for op in matmuls:
+        shape, pack = choose_mfma(op, target)
+        root, flipped = classes.find(op.results[0])
+        # Runs of D lie along columns unless the tile is mostly stored transposed: stores are widest so.
+        kind = f"d({shape.m}x{shape.n})"
+        kind = kind if _stored_transposed(classes, stores, root) ^ flipped else flip(kind)
+        classes.fix(op.results[0], Anchor(kind, op, "an accumulator"))
+        classes.fix(op.operands[0], Anchor(f"a({shape.name}*{pack})", op, "a left operand"))
+        classes.fix(op.operands[1], Anchor(f"b({shape.name}*{pack})", op, "a right operand"))
+    for op in ops:
+        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
+            type_ = try_parse_type(value.type)
+            if isinstance(type_, TileType):
+                value.set_type(replace(type_, layout=classes.layout(value)).mlir())

@@ -1,0 +1,144 @@
+"""Rebuilding a kernel op by op, where one old value may become several new ones.
+
+A pass subclasses :class:`Rebuilder`, registers a handler an op name and says how types convert. Ops without a
+handler are cloned; scf.for and scf.if are rebuilt with their carried values converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hkc.dialect.locations import location_of
+from mlir import ir
+from mlir.dialects import scf
+
+from hkc.errors import InternalError
+
+Handler = Callable[["Rebuilder", ir.Operation], Sequence[ir.Value] | None]
+
+
+class Rebuilder:
+    """Writes a new body for a kernel while walking the old one."""
+
+    def __init__(self, handlers: dict[str, Handler]) -> None:
+        self.handlers = handlers
+        self.values: dict[ir.Value, list[ir.Value]] = {}
+
+    def convert(self, value: ir.Value) -> list[ir.Type]:
+        """The types of the values that stand for an old value."""
+        return [value.type]
+
+    def get(self, value: ir.Value) -> list[ir.Value]:
+        """The new values of an old one."""
+        return self.values.get(value, [value])
+
+    def one(self, value: ir.Value) -> ir.Value:
+        """The new value of an old one that stays single."""
+        found = self.get(value)
+        if len(found) != 1:
+            raise InternalError(f"a value of type {value.type} became {len(found)} values")
+        return found[0]
+
+    def block(self, operations: Sequence[ir.Operation]) -> None:
+        """Rebuilds ops at the current insertion point; terminators are left to the caller."""
+        for op in operations:
+            with location_of(op):
+                self.operation(op)
+
+    def operation(self, op: ir.Operation) -> None:
+        handler = self.handlers.get(op.name)
+        if handler is not None:
+            self.bind(op, handler(self, op))
+        elif op.name == "scf.for":
+            self._loop(op)
+        elif op.name == "scf.if":
+            self._branch(op)
+        else:
+            self.clone(op)
+
+    def bind(self, op: ir.Operation, made: Sequence[ir.Value] | None) -> None:
+        """Records what replaces a single-result op (nothing for an op without results)."""
+        if op.results:
+            self.values[op.results[0]] = list(made or [])
+
+    def clone(self, op: ir.Operation) -> ir.Operation:
+        """A copy of a region-less op with the new operands."""
+        operands = [self.one(v) for v in op.operands]
+        attributes = {named: op.attributes[named] for named in _names(op)}
+        copy = ir.Operation.create(
+            op.name, results=[r.type for r in op.results], operands=operands, attributes=attributes
+        )
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = [new]
+        return copy
+
+    def _flat(self, values: Sequence[ir.Value]) -> list[ir.Value]:
+        return [new for old in values for new in self.get(old)]
+
+    def _rebind(self, old: Sequence[ir.Value], new: Sequence[ir.Value]) -> None:
+        rest = list(new)
+        for value in old:
+            count = len(self.convert(value))
+            self.values[value], rest = rest[:count], rest[count:]
+
+    def _loop(self, op: ir.Operation) -> None:
+        low, high, step, *initial = list(op.operands)
+        loop = scf.ForOp(self.one(low), self.one(high), self.one(step), self._flat(initial))
+        for named in _names(op):
+            loop.operation.attributes[named] = op.attributes[named]
+        old = op.regions[0].blocks[0]
+        self.values[old.arguments[0]] = [loop.induction_variable]
+        self._rebind(list(old.arguments)[1:], list(loop.inner_iter_args))
+        *body, end = [inner.operation for inner in old.operations]
+        with ir.InsertionPoint(loop.body):
+            self.enter_loop(op, loop)
+            self.block(body)
+            with location_of(end):
+                scf.YieldOp(self._flat(list(end.operands)))
+        self._rebind(list(op.results), list(loop.results))
+
+    def enter_loop(self, op: ir.Operation, loop: scf.ForOp) -> None:
+        """Called with the insertion point at the start of a rebuilt loop's body."""
+
+    def _branch(self, op: ir.Operation) -> None:
+        types = [t for result in op.results for t in self.convert(result)]
+        has_else = len(op.regions[1].blocks) > 0
+        branch = scf.IfOp(self.one(op.operands[0]), types, has_else=has_else)
+        for region, block in zip(
+            op.regions, (branch.then_block, branch.else_block if has_else else None), strict=True
+        ):
+            if block is None:
+                continue
+            *body, end = [inner.operation for inner in region.blocks[0].operations]
+            with ir.InsertionPoint(block):
+                self.block(body)
+                with location_of(end):
+                    scf.YieldOp(self._flat(list(end.operands)))
+        self._rebind(list(op.results), list(branch.operation.results))
+
+
+def _names(op: ir.Operation) -> list[str]:
+    return [named if isinstance(named, str) else named.name for named in op.attributes]
+
+
+def kernel_of(module: ir.Module) -> ir.Operation:
+    """The module's kernel function. Raises InternalError if there is none."""
+    for op in module.body.operations:
+        if op.operation.name in ("func.func", "llvm.func") and "tile.kernel" in op.operation.attributes:
+            return op.operation
+    raise InternalError("the module holds no kernel")
+
+
+def body_of(function: ir.Operation) -> ir.Block:
+    return function.regions[0].blocks[0]
+
+
+def rebuild_body(function: ir.Operation, rebuilder: Rebuilder) -> None:
+    """Replaces the kernel's body by the rebuilt one; block arguments stay."""
+    block = body_of(function)
+    *old, end = [op.operation for op in block.operations]
+    # New ops go before the terminator, after all old ones; the old ones are erased afterwards, last first.
+    with ir.InsertionPoint(end):
+        rebuilder.block(old)
+    for op in reversed(old):
+        op.erase()
