@@ -36,7 +36,7 @@ def cache_dir() -> Path:
     if chosen := _text("HKC_CACHE_DIR"):
         return Path(chosen)
     base = _text("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "hkc"
+    return Path(base or os.path.expanduser("~/.cache")) / "hkc"
 
 
 def device() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib.util
 import json
 import os
@@ -46,7 +47,8 @@ class _Worker:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        # A session of its own: Ctrl-C at the terminal is for the parent, which ends the worker by closing its stdin.
+        # A session of its own: Ctrl-C at the terminal is for the parent, which ends the worker by closing
+        # its stdin.
         self._process = subprocess.Popen(
             [sys.executable, "-E", "-S", str(_WORKER), _site_packages()],
             stdin=subprocess.PIPE,
@@ -76,7 +78,9 @@ class _Worker:
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").splitlines()
         # An assertion's stack trace follows the message that matters.
-        cut = next((i for i, line in enumerate(lines) if line.startswith(("Stack dump", "PLEASE submit"))), None)
+        cut = next(
+            (i for i, line in enumerate(lines) if line.startswith(("Stack dump", "PLEASE submit"))), None
+        )
         lines = [line for line in lines[:cut] if line.strip()][-_STDERR_LINES:]
         end = f"signal {-code}" if code < 0 else f"status {code}"
         return "\n    ".join([f"the process ended with {end}", *lines])
@@ -91,10 +95,8 @@ class _Worker:
     def close(self) -> None:
         """End the process; its current work is dropped."""
         for stream in (self._process.stdin, self._process.stdout):
-            try:
+            with contextlib.suppress(OSError):
                 cast(BinaryIO, stream).close()
-            except OSError:
-                pass
         if self.owner == os.getpid():
             self._process.kill()
             self._process.wait()
@@ -102,7 +104,8 @@ class _Worker:
 
 
 class Pool:
-    """Worker processes that are kept for the next compile; any number of threads may call :meth:`generate`."""
+    """Worker processes that are kept for the next compile; any number of threads may call
+    :meth:`generate`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -163,7 +166,8 @@ def _save(text: str) -> str:
 
 def _died(text: str, words: str) -> InternalError:
     return InternalError(
-        "LLVM stopped while generating code", notes=[(words, None), (f"the LLVM IR is in {_save(text)}", None)]
+        "LLVM stopped while generating code",
+        notes=[(words, None), (f"the LLVM IR is in {_save(text)}", None)],
     )
 
 

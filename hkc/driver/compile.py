@@ -1,30 +1,34 @@
-"""The compile flow: tile IR, passes, LLVM IR, code generation, linking."""
+"""The compile flow: tile IR, passes, LLVM IR, code generation, linking, report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hkc.driver import link
-from hkc.driver.codegen import POOL
+from hkc.driver import cache, link
+from hkc.driver.codegen import POOL, Generated
 from hkc.driver.meta import KernelMeta
-from hkc.driver.report import Report, check_limits, make_report
+from hkc.driver.report import Report, make_report
+from hkc.driver.resources import read_resources
+from hkc.targets import get_target
 
 if TYPE_CHECKING:
-    from hkc.driver.dump import Dumper
     from mlir import ir
+
+    from hkc.driver.dump import Dumper
+    from hkc.driver.workload import Workload
+    from hkc.lang.syntax import KernelDef
 
 
 @dataclass(frozen=True)
 class CompiledKernel:
     """A code object and the texts it came from.
 
-    ``tile`` and ``mlir`` are the program before any pass, ``llvm`` the IR given to LLVM, ``asm`` LLVM's assembly,
-    ``obj`` the relocatable object. ``tile``, ``mlir`` and ``meta`` are None for a compile that started below the
-    tile dialect. ``seconds`` is the time of each stage.
+    ``tile`` and ``mlir`` are the program before any pass, ``llvm`` the IR given to LLVM, ``asm`` LLVM's
+    assembly, ``obj`` the relocatable object. ``tile``, ``mlir`` and ``meta`` are None for a compile that
+    started below the tile dialect. ``cached`` tells whether it came from disk.
     """
 
     arch: str
@@ -35,30 +39,61 @@ class CompiledKernel:
     mlir: str | None
     tile: str | None
     meta: KernelMeta | None
-    seconds: dict[str, float]
+    report: Report
     cached: bool = False
 
     @property
-    def report(self) -> Report:
-        """Registers, LDS, occupancy, main loop and compile time."""
-        return make_report(self)
+    def name(self) -> str:
+        """The kernel's symbol."""
+        return self.report.kernel
 
 
 class _Clock:
-    """Seconds by stage."""
+    """Seconds by stage; :meth:`skip` leaves out what is no part of compiling."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._last = perf_counter()
 
-    def skip(self) -> None:
-        """What happened since the last stage is nobody's time."""
-        self._last = perf_counter()
-
     def stage(self, name: str) -> None:
         now = perf_counter()
-        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
+        self.seconds[name] = now - self._last
         self._last = now
+
+    def skip(self) -> None:
+        self._last = perf_counter()
+
+
+def compile_kernel(
+    definition: KernelDef,
+    arch: str,
+    constants: Mapping[str, Any],
+    dtypes: Mapping[str, Any],
+    *,
+    dumper: Dumper | None = None,
+) -> CompiledKernel:
+    """Compile a kernel with all its constants bound; ``dtypes`` gives the element types of views without one.
+
+    A kernel compiled before comes from the cache, unless its steps are to be dumped.
+    """
+    from hkc import knobs
+    from hkc.driver.key import cache_key
+
+    get_target(arch)
+    key = cache_key(definition, arch, constants, dtypes) if knobs.cache_enabled() else None
+    if key is not None and dumper is None and (entry := cache.load(key)) is not None:
+        return _unpack(*entry)
+
+    def make_module() -> ir.Module:
+        from hkc.lang.elaborate import elaborate
+
+        return elaborate(definition, constants, dtypes)
+
+    shown = {name: str(value) for name, value in constants.items()}
+    compiled = compile_module(make_module, arch, constants=shown, dumper=dumper)
+    if key is not None:
+        cache.store(key, *_pack(compiled))
+    return compiled
 
 
 def compile_module(
@@ -70,59 +105,97 @@ def compile_module(
 ) -> CompiledKernel:
     """Compile a module of any stage above LLVM IR; passes that it has been through are not run again.
 
-    ``make_module`` is called after the code generation process has been started, so that importing MLIR and the front
-    end overlap with its start.
+    ``make_module`` is called after the code generation process has been started, so that importing MLIR and
+    the front end overlap with its start.
     """
     POOL.prestart()
     clock = _Clock()
     module = make_module()
     clock.stage("front end")
     from hkc.driver import dump, llvmir
-    from hkc.driver.meta import describe
-    from hkc.passes.pipelines import PASSES, done_passes, run_pipeline
+    from hkc.driver.meta import describe, kernel_function
+    from hkc.driver.workload import examine, waves_of
+    from hkc.passes.pipelines import PASSES, done, run_pipeline
 
-    numbers = {p.name: index for index, p in enumerate(PASSES, start=1)}
+    numbers = {p.name: number for number, p in enumerate(PASSES, start=1)}
+    function = kernel_function(module)
+    workload = examine(function) if function is not None else None
+    meta = describe(module, arch, constants)
+    mlir = tile = None
+    if not done(module):
+        mlir, tile = dump.module_text(module), dump.tile_text(module)
+        if dumper is not None:
+            dumper.module(0, "tile", module)
 
     def observe(name: str, module: ir.Module) -> None:
+        nonlocal workload
         clock.stage(name)
+        function = kernel_function(module)
+        if workload is not None and function is not None:
+            workload = replace(workload, waves=waves_of(function))
         if dumper is not None:
             dumper.module(numbers[name], name, module)
-            clock.skip()
+        clock.skip()
 
-    meta = describe(module, arch, constants)
-    started = bool(done_passes(module))
-    mlir, tile = (None, None) if started else (dump.module_text(module), dump.tile_text(module))
-    if dumper is not None and not started:
-        dumper.module(0, "tile", module)
     clock.skip()
-    run_pipeline(module, arch, observer=observe)
+    run_pipeline(module, arch, observe)
     clock.skip()
     text = llvmir.translate(module, arch)
-    clock.stage("llvm ir")
+    clock.stage("translate")
     if dumper is not None:
         dumper.text(len(PASSES) + 1, "llvm", ".ll", text)
-    compiled = compile_llvm(text, arch, dumper=dumper, number=len(PASSES) + 2)
-    return replace(
-        compiled, mlir=mlir, tile=tile, meta=complete_meta(meta, compiled), seconds=clock.seconds | compiled.seconds
-    )
+    compiled = _finish(text, arch, None, workload, clock.seconds, dumper, len(PASSES) + 2)
+    if meta is not None:
+        meta = replace(meta, block=compiled.report.resources.workgroup)
+    return replace(compiled, mlir=mlir, tile=tile, meta=meta)
 
 
-def compile_llvm(
-    text: str, arch: str, *, source: str | None = None, dumper: Dumper | None = None, number: int = 0
+def compile_llvm(text: str, arch: str, source: str, *, dumper: Dumper | None = None) -> CompiledKernel:
+    """Compile the LLVM IR of the user's file ``source``. Raises HkcError for IR that LLVM refuses."""
+    get_target(arch)
+    return _finish(text, arch, source, None, {}, dumper, 1)
+
+
+def _finish(
+    text: str,
+    arch: str,
+    source: str | None,
+    workload: Workload | None,
+    seconds: dict[str, float],
+    dumper: Dumper | None,
+    number: int,
 ) -> CompiledKernel:
-    """Compile LLVM IR. ``source`` names the file when the IR is the user's own.
-
-    Raises HkcError for IR that LLVM refuses, and when a kernel is over a limit of the target.
-    """
-    clock = _Clock()
-    made = POOL.generate(text, arch, source=source)
-    clock.skip()
+    """From LLVM IR to a code object within the target's limits."""
+    made: Generated = POOL.generate(text, arch, source=source)
     if dumper is not None:
         dumper.text(number, "final", ".s", made.assembly)
-        clock.skip()
+    clock = _Clock()
     hsaco = link.link(made.object)
     clock.stage("link")
-    seconds = {"llvm optimize": made.seconds["optimize"], "llvm emit": made.seconds["emit"], **clock.seconds}
-    compiled = CompiledKernel(arch, hsaco, made.object, made.assembly, text, None, None, None, seconds)
-    check_limits(compiled)
-    return compiled
+    seconds = {**seconds, **made.seconds, **clock.seconds}
+    report = make_report(arch, read_resources(hsaco, made.assembly), made.assembly, workload, seconds)
+    return CompiledKernel(arch, hsaco, made.object, made.assembly, text, None, None, None, report)
+
+
+_TEXTS = ("asm", "llvm", "mlir", "tile")
+
+
+def _pack(compiled: CompiledKernel) -> tuple[dict[str, Any], dict[str, bytes]]:
+    meta = compiled.meta.to_json() if compiled.meta is not None else None
+    parts = {"hsaco": compiled.hsaco, "obj": compiled.obj}
+    parts |= {name: text.encode() for name in _TEXTS if (text := getattr(compiled, name)) is not None}
+    return {"arch": compiled.arch, "meta": meta, "report": compiled.report.to_json()}, parts
+
+
+def _unpack(data: dict[str, Any], parts: dict[str, bytes]) -> CompiledKernel:
+    meta = KernelMeta.from_json(data["meta"]) if data["meta"] is not None else None
+    texts = {name: parts[name].decode() if name in parts else None for name in _TEXTS}
+    return CompiledKernel(
+        arch=data["arch"],
+        hsaco=parts["hsaco"],
+        obj=parts["obj"],
+        meta=meta,
+        report=Report.from_json(data["report"]),
+        cached=True,
+        **texts,  # type: ignore[arg-type]
+    )

@@ -20,8 +20,8 @@ _FLAGS = ("-shared", "--no-undefined", "--build-id=none", "--threads=1")
 def find_linker() -> list[str]:
     """The command that starts LLD.
 
-    Looked for in this order: ``HKC_LLD``, ROCm (``$ROCM_PATH``, else /opt/rocm), ``PATH`` (``ld.lld``, the newest
-    ``ld.lld-NN``, ``lld``), the PyPI package ``ziglang``. Raises HkcError when there is none.
+    Looked for in this order: ``HKC_LLD``, ROCm (``$ROCM_PATH``, else /opt/rocm), ``PATH`` (``ld.lld``, the
+    newest ``ld.lld-NN``, ``lld``), the PyPI package ``ziglang``. Raises HkcError when there is none.
     """
     if chosen := knobs.lld():
         path = shutil.which(chosen)
@@ -29,7 +29,12 @@ def find_linker() -> list[str]:
             raise HkcError(f"HKC_LLD names {chosen!r}, which is not an executable file")
         return _flavoured(path)
     rocm = knobs.rocm_path() / "llvm" / "bin"
-    for path in (shutil.which(str(rocm / "ld.lld")), shutil.which("ld.lld"), _newest_on_path(), shutil.which("lld")):
+    for path in (
+        shutil.which(str(rocm / "ld.lld")),
+        shutil.which("ld.lld"),
+        _newest_on_path(),
+        shutil.which("lld"),
+    ):
         if path:
             return _flavoured(path)
     if zig := _zig():
@@ -76,7 +81,10 @@ def link(obj: bytes) -> bytes:
         (Path(folder) / "kernel.o").write_bytes(obj)
         try:
             done = subprocess.run(
-                [*command, *_FLAGS, "-o", "kernel.hsaco", "kernel.o"], cwd=folder, capture_output=True, check=False
+                [*command, *_FLAGS, "-o", "kernel.hsaco", "kernel.o"],
+                cwd=folder,
+                capture_output=True,
+                check=False,
             )
         except OSError as error:
             raise HkcError(f"cannot start the linker {command[0]}: {error.strerror}") from None

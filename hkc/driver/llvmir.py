@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
-from hkc.driver.worker import TRIPLE
-from hkc.errors import HkcError, InternalError
 from mlir import ir
 from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
-# Gives each function a DISubprogram, so that MLIR locations become line tables; no effect when it has one already.
+from hkc.driver.worker import TRIPLE
+from hkc.errors import InternalError
+
+# Gives each function a DISubprogram, so that MLIR locations become line tables; no effect when it has one
+# already.
 _DEBUG_SCOPES = "builtin.module(ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly})"
 
 
 def translate(module: ir.Module, arch: str) -> str:
     """LLVM IR of a lowered module, complete for :mod:`hkc.driver.codegen`: triple and ``target-cpu`` are set.
 
-    The module gains debug scopes and the target's attributes. Raises InternalError if ops of other dialects remain.
+    The module gains debug scopes and the target's attributes. Raises InternalError if ops of other dialects
+    remain.
     """
     with module.context, ir.Location.unknown():
         _set_target(module, arch)
@@ -34,21 +35,3 @@ def _set_target(module: ir.Module, arch: str) -> None:
     for op in module.body.operations:
         if op.operation.name == "llvm.func" and op.operation.regions[0].blocks:
             op.operation.attributes["target_cpu"] = ir.StringAttr.get(arch)
-
-
-_TARGET_CPU = re.compile(r'"target-cpu"="([^"]+)"')
-
-
-def arch_of(text: str, path: str) -> str:
-    """The target that LLVM IR text names in its functions' ``target-cpu`` attribute.
-
-    Raises HkcError when there is none, or more than one.
-    """
-    found = sorted(set(_TARGET_CPU.findall(text)))
-    if len(found) == 1:
-        return found[0]
-    raise HkcError(
-        f"{path}: the LLVM IR names {'several targets' if found else 'no target'}",
-        expected='one "target-cpu" attribute, or --arch',
-        got=", ".join(found) or None,
-    )

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter: a view with its dimensions (symbols or fixed sizes), or a scalar (``dims`` empty)."""
+    """A kernel parameter: a view with its dimensions (symbols or fixed sizes), or a scalar (``dims``
+    empty)."""
 
     name: str
     kind: Literal["view", "scalar"]
@@ -24,8 +25,9 @@ class Parameter:
 class KernelMeta:
     """Launch data of one kernel, kept beside its code object.
 
-    ``grid`` are expressions over dimension symbols and scalar arguments (:mod:`hkc.lang.gridexpr`), ``block`` is in
-    lanes, ``constants`` are the compile-time constants as text. A parameter is ``stored`` if the kernel writes it.
+    ``grid`` are expressions over dimension symbols and scalar arguments (:mod:`hkc.lang.gridexpr`),
+    ``block`` is in lanes, ``constants`` are the compile-time constants as text. A parameter is ``stored``
+    if the kernel writes it.
     """
 
     name: str
@@ -59,7 +61,9 @@ def describe(module: ir.Module, arch: str, constants: dict[str, str] | None = No
         return None
     stored = _stored_arguments(function)
     parameters = []
-    for argument, attributes in zip(function.regions[0].blocks[0].arguments, function.attributes["arg_attrs"], strict=True):
+    for argument, attributes in zip(
+        function.regions[0].blocks[0].arguments, function.attributes["arg_attrs"], strict=True
+    ):
         name, type_ = attributes["tile.name"].value, parse_type(argument.type)
         if isinstance(type_, ViewType):
             stores = argument.arg_number in stored
@@ -80,8 +84,9 @@ def kernel_function(module: ir.Module) -> ir.Operation | None:
 
 
 def _stored_arguments(function: ir.Operation) -> set[int]:
-    from hkc.dialect.verify import walk
     from mlir import ir
+
+    from hkc.dialect.verify import walk
 
     stored = set()
     for op in walk(function):

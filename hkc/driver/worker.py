@@ -1,8 +1,8 @@
 """The code generation process: LLVM IR text in, object and assembly out. It imports only llvmlite.
 
 A fatal LLVM error ends the process it happens in, so LLVM runs here and never in the user's process. The
-script is started by path with ``python -E -S worker.py SITE_PACKAGES`` (no site start-up, 0.1 s instead of 0.3 s)
-and serves requests on stdin until end of file.
+script is started by path with ``python -E -S worker.py SITE_PACKAGES`` (no site start-up, 0.1 s instead of
+0.3 s) and serves requests on stdin until end of file.
 
 A message is a frame of JSON followed by frames of bytes; a frame is a little-endian u32 length and its bytes.
 Request: ``{"arch": "gfx950", "level": 3}``, LLVM IR. Reply: ``{"error": {"stage", "message"} | null,

@@ -1,0 +1,44 @@
+"""Parsing arguments and turning errors into exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from hkc.cli import compile_command, opt_command
+from hkc.errors import HkcError, render
+
+_COMMANDS = (compile_command, opt_command)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="hkc",
+        description="Compile tile programs to AMD CDNA code objects and run them, with or without a GPU.",
+        epilog="exit codes: 0 fine, 1 wrong result or sanitizer report, 2 the input is at fault, 3 internal error",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in _COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line (default: the process's own); returns the exit code."""
+    options = make_parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except HkcError as error:
+        print(render(error), file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output left; there is nobody to tell
+        return 2

@@ -1,0 +1,85 @@
+"""What the tile program asks for: the main loop's matmul and the tiles that cost most, from the IR before
+any pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hkc.driver.assembly import LoopMix
+
+if TYPE_CHECKING:
+    from mlir import ir
+
+_LANES = 64  # a wavefront of every CDNA target
+_ACCESS = 16 * _LANES  # bytes that the widest LDS or buffer instruction moves, 16 a lane
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The main loop's matmuls as ``(m, n, k)`` a step with ``bytes`` an input element; ``waves`` rows x
+    columns.
+
+    ``tiles`` are the costliest named tiles: name, type text, registers a lane when spread over all waves.
+    """
+
+    matmuls: tuple[tuple[int, int, int], ...] = ()
+    bytes: int = 0
+    waves: tuple[int, int] | None = None
+    tiles: tuple[tuple[str, str, int], ...] = ()
+
+    def floor(self, mix: LoopMix) -> dict[str, float] | None:
+        """The fewest instructions of one iteration of the compiled loop, by kind, for the MFMAs it holds.
+
+        The rule: each wave computes its part of the output; reads its rows of A and columns of B from LDS
+        once a step; the workgroup loads each input element once a step (and writes it to LDS once if loads
+        go through registers).
+        """
+        if not self.matmuls or self.waves is None or mix.mfma_shape is None:
+            return None
+        rows, columns = self.waves
+        mfma = mix.kinds["MFMA"]
+        m, n, k = mix.mfma_shape
+        steps = mfma * m * n * k * rows * columns / sum(a * b * c for a, b, c in self.matmuls)
+        reads = sum(a * c / rows + b * c / columns for a, b, c in self.matmuls) * self.bytes / _ACCESS
+        loads = sum(a * c + b * c for a, b, c in self.matmuls) * self.bytes / _ACCESS / (rows * columns)
+        floor: dict[str, float] = {"MFMA": mfma, "LDS reads": steps * reads, "loads": steps * loads}
+        if "loads to LDS" not in mix.kinds:
+            floor["LDS writes"] = steps * loads
+        return floor
+
+
+def examine(function: ir.Operation) -> Workload:
+    """The workload of a tile kernel; ``waves`` only if the program says it."""
+    from hkc.dialect.locations import name_of
+    from hkc.dialect.types import TileType, tile_type, try_parse_type
+    from hkc.dialect.verify import walk
+
+    best: list[ir.Operation] = []
+    for loop in (op for op in walk(function) if op.name == "scf.for"):
+        matmuls = [op for op in walk(loop) if op.name == "tile.mma"]
+        # Of nested loops the innermost one that still has them all.
+        if len(matmuls) >= max(1, len(best)):
+            best = matmuls
+    shapes = tuple((*tile_type(op.operands[0]).shape, tile_type(op.operands[1]).shape[1]) for op in best)
+    width = tile_type(best[0].operands[0]).dtype.bytes if best else 0
+    tiles = {}
+    for op in walk(function):
+        for value in op.results:
+            type_ = try_parse_type(value.type)
+            name = name_of(value)
+            if isinstance(type_, TileType) and name:
+                tiles[name, str(type_)] = type_.elements * type_.dtype.bytes
+    costly = sorted(tiles.items(), key=lambda item: -item[1])[:3]
+    matmuls_mnk = tuple((m, n, k) for m, k, n in shapes)
+    return Workload(matmuls_mnk, width, waves_of(function), tuple((*key, size) for key, size in costly))
+
+
+def waves_of(function: ir.Operation) -> tuple[int, int] | None:
+    """The function's ``tile.waves``, rows x columns."""
+    from mlir import ir
+
+    if "tile.waves" not in function.attributes:
+        return None
+    rows, columns = ir.DenseI64ArrayAttr(function.attributes["tile.waves"])
+    return int(rows), int(columns)
