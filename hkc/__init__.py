@@ -11,12 +11,16 @@ from typing import Any
 __version__ = "0.1.0"
 
 _FROM: dict[str, str] = {
-    **dict.fromkeys(("kernel", "Kernel", "array"), "hkc.kernel"),
-    **dict.fromkeys(("compile", "CompiledKernel"), "hkc.driver.compile"),
+    **dict.fromkeys(("kernel", "Kernel", "compile"), "hkc.jit"),
+    "array": "hkc.arguments",
+    "CompiledKernel": "hkc.driver.compile",
     **dict.fromkeys(("HkcError", "InternalError", "Span"), "hkc.errors"),
     **dict.fromkeys(("DType", "dtype"), "hkc.dtypes"),
 }
-_SUBMODULES = ("builder", "dialect", "driver", "errors", "interp", "lang", "passes", "runtime", "targets")
+_SUBMODULES = (
+    *("builder", "cli", "dialect", "driver", "errors", "interp", "knobs", "lang", "numerics", "passes", "runtime"),
+    "targets",
+)
 
 
 def __getattr__(name: str) -> Any:

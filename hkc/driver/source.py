@@ -79,7 +79,7 @@ def _tile_kernels(path: Path) -> list[KernelDef]:
 
 
 def _python_kernels(path: Path) -> list[KernelDef]:
-    from hkc.kernel import Kernel
+    from hkc.jit import Kernel
 
     module = _import_file(path)
     found = {id(v): v for v in vars(module).values() if isinstance(v, Kernel) and v.defined_in(path)}
