@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,16 +95,17 @@ def open_program(options: argparse.Namespace) -> Program:
         return Program(source, options.arch or knobs.arch(), constants, sizes)
     if table:
         raise HkcError(f"{source.path}: its constants are bound already", got=f"-D {next(iter(table))}")
-    return Program(source, options.arch or _arch_of(source), {}, {})
+    return Program(source, _arch_of(source, options.arch), {}, {})
 
 
-def _arch_of(source: Source) -> str:
-    """The target that an IR file names."""
-    import re
+def _arch_of(source: Source, given: str | None) -> str:
+    """The target that an IR file names, else the given one; both must agree."""
+    from hkc.driver.llvmtext import named_archs
 
-    if source.form == "ll":
-        from hkc.driver.llvmtext import arch_of
-
-        return arch_of(source.text, str(source.path))
-    found = re.search(r'\btile\.arch = "(\w+)"', source.text)
-    return found[1] if found else knobs.arch()
+    text = source.text
+    named = named_archs(text) if source.form == "ll" else re.findall(r'\btile\.arch = "(\w+)"', text)[:1]
+    if len(named) > 1:
+        raise HkcError(f"{source.path} is for several targets", expected="one", got=", ".join(named))
+    if named and given and named[0] != given:
+        raise HkcError(f"{source.path} is for another target", expected=f"--arch {named[0]}", got=given)
+    return (named[0] if named else given) or knobs.arch()

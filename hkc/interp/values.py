@@ -16,7 +16,7 @@ from hkc.dtypes import DType
 from hkc.numerics import Floats, round_to, ulp
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tile:
     """A register tile."""
 
