@@ -237,8 +237,8 @@ class Function:
     ) -> None:
         """Launches ``grid`` workgroups of ``block`` work-items.
 
-        ``args`` are the explicit arguments: a buffer, ``None`` or ``ctypes.c_void_p`` for a pointer; an int, a
-        ctypes scalar or bytes for a value. ``dynamic_lds`` is in bytes. ``stream`` is a ``hipStream_t``, as
+        ``args`` are the explicit arguments: a buffer, ``None`` or ``ctypes.c_void_p`` for a pointer; an int,
+        a ctypes scalar or bytes for a value. ``dynamic_lds`` is in bytes. ``stream`` is a ``hipStream_t``, as
         torch's ``cuda_stream`` gives it. On a GPU the kernel may still run when this returns.
 
         :raises HkcError: on a wrong launch shape or argument.
