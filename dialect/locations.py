@@ -38,10 +38,10 @@ def span_of(thing: Located) -> Span | None:
         return next((s for s in spans if s), None)
     if not location.is_a_file() or not location.start_line:
         return None
-    return Span(location.filename.value, location.start_line, location.start_col)
+    return Span(location.filename, location.start_line, location.start_col)
 
 
 def name_of(thing: Located) -> str | None:
     """The name that the source program gave, None for temporaries."""
     location = location_of(thing)
-    return location.name_str.value if location.is_a_name() else None
+    return location.name_str if location.is_a_name() else None

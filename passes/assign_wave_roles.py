@@ -15,7 +15,7 @@ from hkc.dialect.locations import span_of
 from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dialect.verify import walk
 from hkc.passes.infer_layouts import PLAIN
-from hkc.passes.layouts import WaveSplit, divides, parse_layout, plain_layout
+from hkc.passes.layouts import WaveSplit, divides, flip, parse_layout, plain_layout
 from hkc.passes.rebuild import kernel_of
 from mlir import ir
 
@@ -49,9 +49,13 @@ def with_split(layout: str, waves: tuple[int, int]) -> str:
 
 def laid_out(type_: TileType, waves: tuple[int, int]) -> TileType | None:
     """The type with its layout spread over the wavefronts, None where it does not divide."""
-    if type_.layout == PLAIN:
-        layout = plain_layout(type_.shape, waves[0] * waves[1], longest_run(type_))
-        return replace(type_, layout=layout.text()) if layout else None
+    if type_.layout in (PLAIN, flip(PLAIN)):
+        flipped = type_.layout != PLAIN
+        shape = type_.shape[::-1] if flipped else type_.shape
+        layout = plain_layout(shape, waves[0] * waves[1], longest_run(type_))
+        if layout is None:
+            return None
+        return replace(type_, layout=(layout.transposed() if flipped else layout).text())
     text = with_split(type_.layout or "", waves)
     shape = type_.shape if type_.rank == 2 else (1, *type_.shape)
     return replace(type_, layout=text) if divides(parse_layout(text), (shape[0], shape[1])) else None

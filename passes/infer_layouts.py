@@ -79,7 +79,7 @@ class Classes:
     def layout(self, value: ir.Value) -> str:
         root, flipped = self.find(value)
         layout = self.anchors[root].layout if root in self.anchors else PLAIN
-        return flip(layout) if flipped and layout != PLAIN else layout
+        return flip(layout) if flipped else layout
 
 
 def choose_mfma(op: ir.Operation, target: Target) -> tuple[MfmaShape, int]:

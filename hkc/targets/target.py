@@ -37,7 +37,7 @@ class LdsPhases:
     phases: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Target:
     """The limits and tables of one arch; sizes in bytes."""
 

@@ -1,0 +1,10 @@
+"""How each tile op becomes code of one lane; used by `map-mfma`. One function an op, found by name in ``HANDLERS``."""
+
+from __future__ import annotations
+
+from hkc.passes.distribute import compute, lds, memory
+from hkc.passes.distribute.distributor import Distributor
+
+HANDLERS = {**compute.HANDLERS, **lds.HANDLERS, **memory.HANDLERS}
+
+__all__ = ["HANDLERS", "Distributor"]

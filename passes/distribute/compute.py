@@ -1,0 +1,220 @@
+"""Arithmetic of one lane: matmuls as MFMA, everything else item by item on vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hkc.dialect import ops
+from hkc.dialect.irdl import get_str
+from hkc.dialect.types import TileType, tile_type
+from hkc.passes import scalars as s
+from hkc.passes.distribute.distributor import Distributor, distribution, vector_type
+from hkc.passes.distribute.vectors import length, part, splat
+from hkc.passes.rebuild import Handler
+from mlir import ir
+from mlir.dialects import arith, vector
+
+from hkc.dtypes import DTYPES, DType
+from hkc.errors import InternalError
+from hkc.targets import MfmaShape
+
+_Build = Callable[[ir.Value, ir.Value], ir.Value]
+
+# Tile op -> arith op on floats, on integers.
+_BINARY: dict[str, tuple[type, type | None]] = {
+    ops.Add.name: (arith.AddFOp, arith.AddIOp),
+    ops.Sub.name: (arith.SubFOp, arith.SubIOp),
+    ops.Mul.name: (arith.MulFOp, arith.MulIOp),
+    ops.Div.name: (arith.DivFOp, None),
+    ops.Max.name: (arith.MaximumFOp, arith.MaxSIOp),
+    ops.Min.name: (arith.MinimumFOp, arith.MinSIOp),
+}
+# Tile op -> LLVM intrinsic, on f32 (narrower floats are widened first).
+_INTRINSIC = {
+    ops.Exp.name: "llvm.intr.exp",
+    ops.Exp2.name: "llvm.intr.exp2",
+    ops.Log.name: "llvm.intr.log",
+    ops.Log2.name: "llvm.intr.log2",
+    ops.Sqrt.name: "llvm.intr.sqrt",
+    ops.Abs.name: "llvm.intr.fabs",
+}
+# Predicate -> arith predicate on floats (ordered, but ne), on integers.
+_COMPARE = {
+    "lt": ("OLT", "slt"),
+    "le": ("OLE", "sle"),
+    "gt": ("OGT", "sgt"),
+    "ge": ("OGE", "sge"),
+    "eq": ("OEQ", "eq"),
+    "ne": ("UNE", "ne"),
+}
+
+
+def binary(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    type_, left = d.fragments(op.operands[0])
+    right = d.get(op.operands[1])
+    on_float, on_int = _BINARY[op.name]
+    build = on_float if type_.dtype.is_float else on_int
+    if build is None:
+        raise InternalError(f"{op.name} on {type_}")
+    return [build(a, b).result for a, b in zip(left, right, strict=True)]
+
+
+def _widened(values: list[ir.Value], dtype: DType, apply: Callable[[ir.Value], ir.Value]) -> list[ir.Value]:
+    """Applies a function of f32 vectors; 8- and 16-bit floats are widened before and narrowed after."""
+    if dtype.bits >= DTYPES["f32"].bits:
+        return [apply(v) for v in values]
+    made = []
+    for v in values:
+        wide = arith.ExtFOp(vector_type(length(v), DTYPES["f32"]), v).result
+        made.append(arith.TruncFOp(v.type, apply(wide)).result)
+    return made
+
+
+def _intrinsic(name: str, operand: ir.Value) -> ir.Value:
+    return ir.Operation.create(name, results=[operand.type], operands=[operand]).result
+
+
+def unary(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    type_, values = d.fragments(op.operands[0])
+    return _widened(values, type_.dtype, lambda v: _intrinsic(_INTRINSIC[op.name], v))
+
+
+def negate(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    return [arith.NegFOp(v).result for v in d.get(op.operands[0])]
+
+
+def rsqrt(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    type_, values = d.fragments(op.operands[0])
+    wide = type_.dtype if type_.dtype.bits >= DTYPES["f32"].bits else DTYPES["f32"]
+    one = s.constant(1.0, wide.mlir_type())
+
+    def apply(v: ir.Value) -> ir.Value:
+        return arith.DivFOp(splat(one, length(v)), _intrinsic("llvm.intr.sqrt", v)).result
+
+    return _widened(values, type_.dtype, apply)
+
+
+def compare(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    type_, left = d.fragments(op.operands[0])
+    on_float, on_int = _COMPARE[get_str(op, "predicate") or ""]
+    made = []
+    for a, b in zip(left, d.get(op.operands[1]), strict=True):
+        if type_.dtype.is_float:
+            made.append(arith.CmpFOp(getattr(arith.CmpFPredicate, on_float), a, b).result)
+        else:
+            made.append(arith.CmpIOp(getattr(arith.CmpIPredicate, on_int), a, b).result)
+    return made
+
+
+def select(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    groups = (d.get(v) for v in op.operands)
+    return [arith.SelectOp(c, a, b).result for c, a, b in zip(*groups, strict=True)]
+
+
+def full(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    type_ = tile_type(op.results[0])
+    dist = distribution(type_)
+    one = splat(d.one(op.operands[0]), dist.layout.items_per_fragment)
+    return [one] * len(dist.fragments)
+
+
+def transpose(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    """The same vectors: a fragment's transpose is where the flipped layout says."""
+    source, vectors = d.fragments(op.operands[0])
+    at = dict(zip(distribution(source).fragments, vectors, strict=True))
+    return [at[column, row] for row, column in distribution(tile_type(op.results[0])).fragments]
+
+
+def _cast_op(source: DType, target: DType) -> type | None:
+    """The arith op from one element type to another; None where it takes two steps."""
+    if source.is_float and target.is_float:
+        if source.bits == target.bits:
+            return None
+        return arith.ExtFOp if target.bits > source.bits else arith.TruncFOp
+    if source.is_float:
+        return arith.FPToSIOp
+    unsigned = source.kind == "bool"
+    if target.is_float:
+        return arith.UIToFPOp if unsigned else arith.SIToFPOp
+    if target.bits > source.bits:
+        return arith.ExtUIOp if unsigned else arith.ExtSIOp
+    return arith.TruncIOp
+
+
+def cast(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    source, values = d.fragments(op.operands[0])
+    target = tile_type(op.results[0]).dtype
+    if source.dtype == target:
+        return values
+    if target.kind == "bool":
+        return [_nonzero(v, source.dtype) for v in values]
+    steps = [source.dtype, target]
+    if _cast_op(source.dtype, target) is None:
+        steps.insert(1, DTYPES["f32"])
+    for before, after in zip(steps, steps[1:], strict=False):
+        build = _cast_op(before, after)
+        assert build is not None
+        values = [build(vector_type(length(v), after), v).result for v in values]
+    return values
+
+
+def _nonzero(value: ir.Value, dtype: DType) -> ir.Value:
+    zero = splat(s.constant(0, dtype.mlir_type()), length(value))
+    if dtype.is_float:
+        return arith.CmpFOp(arith.CmpFPredicate.UNE, value, zero).result
+    return arith.CmpIOp(arith.CmpIPredicate.ne, value, zero).result
+
+
+def _shape(d: Distributor, type_: TileType) -> tuple[MfmaShape, int]:
+    """The MFMA of a left operand's layout `a(MxNxK*PACK)`, from the target's table."""
+    text = (type_.layout or "").removeprefix("a(")
+    name, _, rest = text.partition("*")
+    for shape in d.target.mfma_shapes(type_.dtype.name):
+        if shape.name == name:
+            return shape, int(rest.partition(")")[0])
+    raise InternalError(f"{d.target.arch} has no MFMA for {type_.layout} of {type_.dtype.name}")
+
+
+def _operand(value: ir.Value, step: int, pack: int, shape: MfmaShape) -> ir.Value:
+    """One MFMA's share of a fragment, in the element type that the rocdl op takes."""
+    items = length(value) // pack
+    piece = part(value, step * items, items)
+    wanted = ir.VectorType.get([items], ir.Type.parse(shape.operand))
+    return piece if piece.type == wanted else vector.BitCastOp(wanted, piece).result
+
+
+def mma(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    """One MFMA a pair of fragments and k-step; operands swap where the accumulator is held transposed."""
+    (a_type, a), (b_type, b), (acc_type, acc) = (d.fragments(v) for v in op.operands)
+    shape, pack = _shape(d, a_type)
+    rows, depth = distribution(a_type).grid()
+    columns = distribution(b_type).grid()[1]
+    swapped = ").t" in (acc_type.layout or "")
+    acc = list(acc)
+    zero = d.constant(0)
+    for k in range(depth):
+        for step in range(pack):
+            left = [_operand(a[row * depth + k], step, pack, shape) for row in range(rows)]
+            right = [_operand(b[k * columns + column], step, pack, shape) for column in range(columns)]
+            for row in range(rows):
+                for column in range(columns):
+                    pair = (right[column], left[row]) if swapped else (left[row], right[column])
+                    at = row * columns + column
+                    acc[at] = ir.Operation.create(
+                        shape.op, results=[acc[at].type], operands=[*pair, acc[at], zero, zero, zero]
+                    ).result
+    return acc
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(_BINARY, binary),
+    **dict.fromkeys(_INTRINSIC, unary),
+    ops.Neg.name: negate,
+    ops.Rsqrt.name: rsqrt,
+    ops.Compare.name: compare,
+    ops.Select.name: select,
+    ops.Full.name: full,
+    ops.Transpose.name: transpose,
+    ops.Cast.name: cast,
+    ops.Mma.name: mma,
+}

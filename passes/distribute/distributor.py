@@ -1,0 +1,151 @@
+"""The state of `map-mfma`: where this lane's elements are, and values that are computed once at the kernel's top."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hkc.dialect.ops import LaneId, ViewStride, WaveId
+from hkc.dialect.types import TileType, tile_type, try_parse_type
+from hkc.passes import scalars as s
+from hkc.passes.layouts import Distribution, Layout, Step, distribute
+from hkc.passes.rebuild import Handler, Rebuilder
+from mlir import ir
+
+from hkc.dtypes import DType
+from hkc.targets import Target
+
+
+def vector_type(count: int, dtype: DType) -> ir.Type:
+    return ir.VectorType.get([count], dtype.mlir_type())
+
+
+def distribution(type_: TileType) -> Distribution:
+    """Where a laid-out tile's elements are."""
+    return distribute(type_.layout or "", type_.shape)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Items of a fragment that lie side by side in a row: the first one, how many, and where the first one is."""
+
+    first: int
+    count: int
+    step: Step
+
+
+def runs(layout: Layout, most: int) -> list[Run]:
+    """A fragment's items as runs of at most ``most``."""
+    steps = layout.item_steps()
+    found: list[Run] = []
+    for index, (row, column) in enumerate(steps):
+        if found:
+            last = found[-1]
+            if last.count < most and (row, column) == (last.step[0], last.step[1] + last.count):
+                found[-1] = Run(last.first, last.count + 1, last.step)
+                continue
+        found.append(Run(index, 1, (row, column)))
+    return found
+
+
+class Distributor(Rebuilder):
+    """Rebuilds a kernel with each tile as one vector a fragment."""
+
+    def __init__(self, handlers: dict[str, Handler], target: Target, waves: tuple[int, int]) -> None:
+        super().__init__(handlers)
+        self.target = target
+        self.waves = waves
+        self._known: dict[Hashable, s.Scalar] = {}
+        self._top: ir.Operation | None = None
+        self._lane: ir.Value | None = None
+        self._wave: ir.Value | None = None
+
+    def begin(self) -> None:
+        """Creates the lane and wavefront indices; everything kept by :meth:`once` goes right behind them."""
+        self._lane = LaneId.build()
+        self._wave = WaveId.build() if self.waves[0] * self.waves[1] > 1 else None
+        self._top = s.constant(0, s.i32()).owner.operation
+
+    @contextmanager
+    def top(self) -> Iterator[None]:
+        """Inserts at the kernel's top, where only arguments, lane and wavefront are known."""
+        assert self._top is not None
+        with ir.InsertionPoint(self._top):
+            yield
+
+    def once(self, key: Hashable, make: Callable[[], s.Scalar]) -> s.Scalar:
+        """A value that depends on nothing inside the kernel, made once at its top."""
+        if key not in self._known:
+            with self.top():
+                self._known[key] = make()
+        return self._known[key]
+
+    def constant(self, value: int, type_: ir.Type | None = None) -> ir.Value:
+        """A constant, made once."""
+        chosen = type_ or s.i32()
+        found = self.once(("constant", value, str(chosen)), lambda: s.constant(value, chosen))
+        assert isinstance(found, ir.Value)
+        return found
+
+    def value(self, scalar: s.Scalar, type_: ir.Type | None = None) -> ir.Value:
+        """A scalar as a value; ints become constants made once."""
+        return scalar if isinstance(scalar, ir.Value) else self.constant(scalar, type_)
+
+    @property
+    def lane(self) -> ir.Value:
+        assert self._lane is not None
+        return self._lane
+
+    @property
+    def wave(self) -> s.Scalar:
+        return self._wave if self._wave is not None else 0
+
+    def convert(self, value: ir.Value) -> list[ir.Type]:
+        type_ = try_parse_type(value.type)
+        if not isinstance(type_, TileType):
+            return [value.type]
+        dist = distribution(type_)
+        return [vector_type(dist.layout.items_per_fragment, type_.dtype)] * len(dist.fragments)
+
+    def origin(self, type_: TileType) -> tuple[s.Scalar, s.Scalar]:
+        """Row and column of this lane's first item of the tile's first fragment."""
+        dist = distribution(type_)
+        first, second = (self._axis(dist, axis) for axis in (0, 1))
+        return first, second
+
+    def _axis(self, dist: Distribution, axis: int) -> s.Scalar:
+        key = ("origin", axis, dist.layout.lanes, dist.layout.split, dist.part)
+
+        def make() -> s.Scalar:
+            split = dist.layout.split[axis]
+            part = s.mod(s.div(self.wave, split.divisor), split.count)
+            place: s.Scalar = s.mul(part, dist.part[axis])
+            for low, count, step in _bit_runs(dist.layout, axis):
+                place = s.add(place, s.mul(s.bits(self.lane, low, count), step))
+            return place
+
+        return self.once(key, make)
+
+    def stride_bytes(self, view: ir.Value, axis: int, dtype: DType) -> s.Scalar:
+        """A view's stride in bytes, i64."""
+        return self.once(("stride", view, axis), lambda: s.mul(ViewStride.build(view, axis), dtype.bytes))
+
+    def fragments(self, value: ir.Value) -> tuple[TileType, list[ir.Value]]:
+        """An old tile's type and this lane's vectors of it."""
+        return tile_type(value), self.get(value)
+
+
+def _bit_runs(layout: Layout, axis: int) -> list[tuple[int, int, int]]:
+    """Lane bits that move along an axis, as (lowest bit, count, step) with steps that double."""
+    found: list[tuple[int, int, int]] = []
+    for bit, step in enumerate(layout.lanes):
+        if not step[axis]:
+            continue
+        if found:
+            low, count, first = found[-1]
+            if low + count == bit and first << count == step[axis]:
+                found[-1] = (low, count + 1, first)
+                continue
+        found.append((bit, 1, step[axis]))
+    return found

@@ -1,0 +1,198 @@
+"""Global loads and stores of one lane."""
+
+from __future__ import annotations
+
+from hkc.dialect.ops import (
+    BufferLoad,
+    BufferStore,
+    DescribeView,
+    Dim,
+    LaneBufferLoad,
+    LaneBufferStore,
+    LaneLoad,
+    LaneStore,
+    MaskedLoad,
+    MaskedStore,
+)
+from hkc.dialect.types import TileType, tile_type, view_type
+from hkc.passes import scalars as s
+from hkc.passes.access import WIDEST
+from hkc.passes.distribute.distributor import Distributor, distribution, runs, vector_type
+from hkc.passes.distribute.vectors import gather, item, join, part, splat_zero
+from hkc.passes.layouts import Step
+from mlir import ir
+from mlir.dialects import arith, scf
+
+
+def row_descriptor(d: Distributor, view: ir.Value, row0: ir.Value, when: ir.Value | None) -> ir.Value:
+    """A buffer descriptor that begins at row ``row0`` of a 2-D view and ends with the view's last row."""
+    dtype = view_type(view).dtype
+    pitch = d.stride_bytes(view, 0, dtype)
+    rows, columns = (d.once(("dim", view, axis), lambda axis=axis: Dim.build(view, axis)) for axis in (0, 1))
+    left = s.sub(s.sub(rows, row0), 1)
+    size = s.add(s.mul(s.wide(left), pitch), s.mul(s.wide(columns), dtype.bytes))
+    some = s.compare("sge", left, 0)
+    if when is not None:
+        some = s.both([some, when])
+    size = s.select(some, size, 0)
+    return DescribeView.build(view, s.value(s.mul(s.wide(row0), pitch)), size)
+
+
+def _line_descriptor(d: Distributor, view: ir.Value, first: ir.Value, when: ir.Value | None) -> ir.Value:
+    """A buffer descriptor of a 1-D view from element ``first`` on."""
+    item_bytes = view_type(view).dtype.bytes
+    count = d.once(("dim", view, 0), lambda: Dim.build(view, 0))
+    left = s.sub(count, first)
+    some = s.compare("sgt", left, 0)
+    if when is not None:
+        some = s.both([some, when])
+    size = s.select(some, s.mul(s.wide(left), item_bytes), 0)
+    return DescribeView.build(view, s.value(s.mul(s.wide(first), item_bytes)), size)
+
+
+class _Wide:
+    """The buffer accesses of one tile."""
+
+    def __init__(
+        self,
+        d: Distributor,
+        view: ir.Value,
+        offsets: list[ir.Value],
+        type_: TileType,
+        when: ir.Value | None = None,
+    ) -> None:
+        self.d, self.view, self.type = d, view, type_
+        self.dtype = type_.dtype
+        if len(offsets) == 1:
+            self.descriptor = _line_descriptor(d, view, offsets[0], when)
+            self.scalar = d.constant(0)
+        else:
+            self.descriptor = row_descriptor(d, view, offsets[0], when)
+            self.scalar = d.value(s.mul(offsets[1], self.dtype.bytes))
+
+    def offset(self, step: Step) -> ir.Value:
+        """Byte offset of what lies ``step`` from this lane's origin."""
+        d, type_ = self.d, self.type
+
+        def make() -> s.Scalar:
+            row, column = d.origin(type_)
+            at = s.mul(s.add(column, step[1]), self.dtype.bytes)
+            if type_.rank == 1:
+                return at
+            pitch = s.narrow(d.stride_bytes(self.view, 0, self.dtype))
+            return s.add(at, s.mul(s.add(row, step[0]), pitch))
+
+        return d.value(d.once(("wide", self.view, type_, step), make))
+
+
+def buffer_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    groups = BufferLoad.groups(op)
+    type_ = tile_type(op.results[0])
+    when = d.one(groups["when"][0]) if groups["when"] else None
+    wide = _Wide(d, groups["view"][0], [d.one(v) for v in groups["offsets"]], type_, when)
+    dist = distribution(type_)
+    vectors = []
+    for row, column in dist.fragments:
+        pieces = []
+        for run in runs(dist.layout, WIDEST // type_.dtype.bytes):
+            offset = wide.offset((row + run.step[0], column + run.step[1]))
+            made = vector_type(run.count, type_.dtype)
+            pieces.append(LaneBufferLoad.build(wide.descriptor, offset, wide.scalar, made))
+        vectors.append(join(pieces))
+    return vectors
+
+
+def buffer_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    type_, vectors = d.fragments(op.operands[0])
+    view, *offsets = list(op.operands)[1:]
+    wide = _Wide(d, view, [d.one(v) for v in offsets], type_)
+    dist = distribution(type_)
+    for (row, column), vector in zip(dist.fragments, vectors, strict=True):
+        for run in runs(dist.layout, WIDEST // type_.dtype.bytes):
+            offset = wide.offset((row + run.step[0], column + run.step[1]))
+            LaneBufferStore.build(part(vector, run.first, run.count), wide.descriptor, offset, wide.scalar)
+    return []
+
+
+class _Masked:
+    """The element accesses of one tile: 64-bit offsets, and whether each element is inside the view."""
+
+    def __init__(self, d: Distributor, view: ir.Value, offsets: list[ir.Value], type_: TileType) -> None:
+        self.d, self.view, self.type = d, view, type_
+        row, column = d.origin(type_)
+        last = len(offsets) - 1
+        self.column = s.add(offsets[last], column)
+        self.row: s.Scalar | None = s.add(offsets[0], row) if last else None
+        self.strides = [d.stride_bytes(view, axis, type_.dtype) for axis in range(last + 1)]
+        self.sizes = [
+            d.once(("dim", view, axis), lambda axis=axis: Dim.build(view, axis)) for axis in range(last + 1)
+        ]
+        self._rows: dict[int, tuple[s.Scalar, ir.Value | None]] = {}
+
+    def _row(self, step: int) -> tuple[s.Scalar, ir.Value | None]:
+        """Byte offset of the lane's first column in a row, and whether the row is inside (None: always)."""
+        if step not in self._rows:
+            offset = s.mul(s.wide(self.column), self.strides[-1])
+            inside = None
+            if self.row is not None:
+                row = s.add(self.row, step)
+                offset = s.add(offset, s.mul(s.wide(row), self.strides[0]))
+                inside = s.compare("ult", row, self.sizes[0])
+            self._rows[step] = (offset, inside)
+        return self._rows[step]
+
+    def element(self, step: Step) -> tuple[ir.Value, ir.Value]:
+        """Byte offset of the element at ``step`` from this lane's origin, and whether it is inside."""
+        offset, row_inside = self._row(step[0])
+        inside = s.compare("ult", s.add(self.column, step[1]), self.sizes[-1])
+        if row_inside is not None:
+            inside = s.both([row_inside, inside])
+        move = self.d.once(("move", self.view, step[1]), lambda: s.mul(self.strides[-1], step[1]))
+        return self.d.value(s.add(offset, move), s.i64()), inside
+
+    def nonempty(self) -> ir.Value:
+        return s.both([s.compare("sgt", size, 0) for size in self.sizes])
+
+
+def masked_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    """Elements outside read the view's first element and are then zeroed; an empty view is not touched."""
+    type_ = tile_type(op.results[0])
+    view, *offsets = list(op.operands)
+    access = _Masked(d, view, [d.one(v) for v in offsets], type_)
+    dist = distribution(type_)
+    made = vector_type(dist.layout.items_per_fragment, type_.dtype)
+    branch = scf.IfOp(access.nonempty(), [made] * len(dist.fragments), has_else=True)
+    with ir.InsertionPoint(branch.else_block):
+        scf.YieldOp([splat_zero(made)] * len(dist.fragments))
+    with ir.InsertionPoint(branch.then_block):
+        zero = s.constant(0, type_.dtype.mlir_type())
+        vectors = []
+        for row, column in dist.fragments:
+            items = []
+            for down, right in dist.layout.item_steps():
+                offset, inside = access.element((row + down, column + right))
+                loaded = LaneLoad.build(view, s.select(inside, offset, d.constant(0, s.i64())), zero.type)
+                items.append(arith.SelectOp(inside, loaded, zero).result)
+            vectors.append(gather(items))
+        scf.YieldOp(vectors)
+    return list(branch.operation.results)
+
+
+def masked_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    type_, vectors = d.fragments(op.operands[0])
+    view, *offsets = list(op.operands)[1:]
+    access = _Masked(d, view, [d.one(v) for v in offsets], type_)
+    dist = distribution(type_)
+    for (row, column), vector in zip(dist.fragments, vectors, strict=True):
+        for index, (down, right) in enumerate(dist.layout.item_steps()):
+            offset, inside = access.element((row + down, column + right))
+            LaneStore.build(item(vector, index), view, offset, inside)
+    return []
+
+
+HANDLERS = {
+    BufferLoad.name: buffer_load,
+    BufferStore.name: buffer_store,
+    MaskedLoad.name: masked_load,
+    MaskedStore.name: masked_store,
+}

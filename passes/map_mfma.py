@@ -1,0 +1,26 @@
+"""`map-mfma`: matmuls become MFMA instructions of the target's table, tiles one vector a fragment.
+
+From here on the code is that of one lane: what each tile op becomes is in ``distribute/``.
+"""
+
+from __future__ import annotations
+
+from hkc.dialect.irdl import get_ints
+from hkc.passes.distribute import HANDLERS, Distributor
+from hkc.passes.rebuild import body_of, kernel_of
+from mlir import ir
+
+from hkc.targets import Target
+
+
+def map_mfma(module: ir.Module, target: Target) -> None:
+    """Rebuilds the kernel lane by lane (see the module's text)."""
+    function = kernel_of(module)
+    rows, columns = get_ints(function, "tile.waves") or (1, 1)
+    distributor = Distributor(HANDLERS, target, (rows, columns))
+    *old, end = [op.operation for op in body_of(function).operations]
+    with ir.InsertionPoint(end):
+        distributor.begin()
+        distributor.block(old)
+    for op in reversed(old):
+        op.erase()
