@@ -1,0 +1,125 @@
+"""The functions of the language, by name."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from hkc.errors import HkcError, Span
+from hkc.lang import memory, operations
+from hkc.lang.emit import here
+
+
+def _fold_left(name: str) -> Callable[..., Any]:
+    def function(x: Any, y: Any, *more: Any) -> Any:
+        result = operations.binary(name, x, y)
+        for value in more:
+            result = operations.binary(name, result, value)
+        return result
+
+    return function
+
+
+def cdiv(a: Any, b: Any) -> Any:
+    """a / b rounded up."""
+    return operations.binary("cdiv", a, b)
+
+
+def _math(name: str) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        return operations.math_function(name, x)
+
+    return function
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "block": memory.block,
+    "wave": memory.wave,
+    "cdiv": cdiv,
+    "min": _fold_left("min"),
+    "max": _fold_left("max"),
+    "aligned": memory.aligned,
+    "zeros": memory.zeros,
+    "full": memory.full,
+    "where": operations.where,
+    **{name: _math(name) for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")},
+    "lds": memory.lds,
+    "copy": memory.copy,
+    "read": memory.read,
+    "write": memory.write,
+    "wait": memory.wait,
+    "waitcnt": memory.waitcnt,
+    "barrier": memory.barrier,
+}
+
+# What a call looks like, for messages about wrong arguments.
+USAGE = {
+    "block": "block(axis)",
+    "wave": "wave()",
+    "cdiv": "cdiv(a, b)",
+    "min": "min(x, y)",
+    "max": "max(x, y)",
+    "aligned": "aligned(A)",
+    "zeros": "zeros(rows, columns, dtype) or zeros(length, dtype)",
+    "full": "full(value, rows, columns, dtype) or full(value, length, dtype)",
+    "where": "where(condition, x, y)",
+    **{name: f"{name}(x)" for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")},
+    "lds": "lds(buffers, rows, columns, dtype)",
+    "copy": "copy(A[m : m + BM, k : k + BK], slot, when=condition)",
+    "read": "read(slot)",
+    "write": "write(x, slot)",
+    "wait": "wait(token, ...)",
+    "waitcnt": "waitcnt(vmcnt=N, lgkmcnt=N)",
+    "barrier": "barrier()",
+    "range": "range(low, high, step, stages=N, schedule=NAME)",
+}
+
+_ELSEWHERE = {
+    "print": "a kernel can't print; store values to a view",
+    "len": "use A.shape[axis]",
+    "float": "convert: x.to(f32)",
+    "int": "convert: x.to(i32)",
+    "program_id": "use block(axis)",
+    "load": "index the view: A[m : m + BM, k : k + BK]",
+    "store": "assign to the view: C[m : m + BM, n : n + BN] = x",
+    "dot": "use a @ b",
+    "mma": "use acc += a @ b",
+    "matmul": "use a @ b",
+    "select": "use where(c, x, y)",
+    "sync": "use barrier()",
+    "transpose": "use x.T",
+    "cast": "use x.to(bf16)",
+    "arange": "loop with range(low, high, step)",
+}
+
+
+def suggestion(name: str, known: Iterable[str]) -> str | None:
+    """ "did you mean ...?", when a known name is close."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else None
+
+
+def unknown_function(name: str, span: Span | None) -> HkcError:
+    """The error for a call of something that the language does not have."""
+    hint = _ELSEWHERE.get(name) or suggestion(name, USAGE)
+    return HkcError(f"there is no function {name}", span, expected=", ".join(USAGE), hint=hint)
+
+
+@cache
+def _signature(name: str) -> inspect.Signature:
+    return inspect.signature(FUNCTIONS[name])
+
+
+def call(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Calls a function of the language at the current place.
+
+    Raises HkcError when the arguments do not fit it.
+    """
+    try:
+        _signature(name).bind(*arguments, **keywords)
+    except TypeError:
+        raise HkcError(f"these arguments do not fit {name}", here(), expected=USAGE[name]) from None
+    return FUNCTIONS[name](*arguments, **keywords)

@@ -1,0 +1,192 @@
+"""The ops with regions: the kernel's function, loops and ifs. Used by the elaborator and by the builder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir
+
+from hkc.dialect.locations import make_loc
+from hkc.dialect.types import ViewType
+from hkc.dtypes import DType
+from hkc.errors import HkcError, Span
+from hkc.lang import scalars
+from hkc.lang.emit import CURSOR, here
+from hkc.lang.folding import I32
+from hkc.lang.operations import as_i32, is_constant
+from hkc.lang.values import Scalar, Tile, Token, Value, describe_type, wrap
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A run-time argument of a kernel."""
+
+    name: str
+    type: ViewType | DType
+    span: Span | None
+
+
+def open_function(
+    module: ir.Module,
+    name: str,
+    arguments: Sequence[Argument],
+    grid: Sequence[str],
+    waves: Sequence[int] | None,
+) -> ir.Block:
+    """Adds the kernel's function to the module; the block is its body, without the return."""
+    types = [a.type.mlir() if isinstance(a.type, ViewType) else a.type.mlir_type() for a in arguments]
+    attributes: dict[str, ir.Attribute] = {
+        "sym_name": ir.StringAttr.get(name),
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+        "tile.kernel": ir.UnitAttr.get(),
+        "tile.grid": ir.ArrayAttr.get([ir.StringAttr.get(axis) for axis in grid]),
+    }
+    if arguments:
+        names = [ir.DictAttr.get({"tile.name": ir.StringAttr.get(a.name)}) for a in arguments]
+        attributes["arg_attrs"] = ir.ArrayAttr.get(names)
+    if waves is not None:
+        attributes["tile.waves"] = ir.DenseI64ArrayAttr.get(list(waves))
+    with ir.InsertionPoint(module.body), make_loc(here()):
+        function = ir.Operation.create("func.func", attributes=attributes, regions=1)
+    locations = [make_loc(a.span, a.name) for a in arguments]
+    return ir.Block.create_at_start(function.regions[0], types, locations)
+
+
+def end_function(block: ir.Block) -> None:
+    """Ends the kernel's body."""
+    with ir.InsertionPoint(block), make_loc(here()):
+        ir.Operation.create("func.return")
+
+
+def carried_value(value: Any, name: str, what: str) -> Value:
+    """A variable's value as one that a loop or an if may carry.
+
+    Raises HkcError for views, LDS, strings and element types, which have no run-time value to choose.
+    """
+    if isinstance(value, Scalar | Tile | Token):
+        return value
+    if is_constant(value) and scalars.natural_dtype(value) is not None:
+        return scalars.materialize(value, name=name)
+    raise HkcError(
+        f"{name} is {describe_type(value)}, which {what} can't change",
+        here(),
+        expected="a scalar, tile or token",
+    )
+
+
+def result_location(span: Span | None, names: Sequence[str]) -> ir.Location:
+    """The location of an op whose results are the variables ``names``."""
+    if len(names) < 2:
+        return make_loc(span, names[0] if names else None)
+    return ir.Location.fused([make_loc(span, name) for name in names])
+
+
+class Loop:
+    """An scf.for under construction: make the body at ``point``, then call :meth:`finish`."""
+
+    def __init__(
+        self,
+        bounds: tuple[Any, Any, Any],
+        variable: str,
+        variable_span: Span | None,
+        names: Sequence[str],
+        inits: Sequence[Any],
+        *,
+        stages: int | None = None,
+        schedule: str | None = None,
+    ) -> None:
+        self.span = here()
+        self.names = list(names)
+        low, high, step = (as_i32(b, w).ir for b, w in zip(bounds, _BOUNDS, strict=True))
+        self.inits = [carried_value(v, n, "a loop") for v, n in zip(inits, names, strict=True)]
+        values = [i.ir for i in self.inits]
+        attributes: dict[str, ir.Attribute] = {}
+        if stages is not None:
+            attributes["tile.stages"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), stages)
+        if schedule is not None:
+            attributes["tile.schedule"] = ir.StringAttr.get(schedule)
+        CURSOR.count += 1
+        self.op = ir.Operation.create(
+            "scf.for",
+            results=[v.type for v in values],
+            operands=[low, high, step, *values],
+            attributes=attributes,
+            regions=1,
+            loc=result_location(self.span, self.names),
+        )
+        types = [I32.mlir_type(), *(v.type for v in values)]
+        locations = [make_loc(variable_span, variable), *(make_loc(self.span, n) for n in self.names)]
+        self.block = ir.Block.create_at_start(self.op.regions[0], types, locations)
+        self.variable = Scalar(self.block.arguments[0])
+        self.arguments = [wrap(a) for a in list(self.block.arguments)[1:]]
+
+    @property
+    def point(self) -> ir.InsertionPoint:
+        """Where the body's next op goes."""
+        return ir.InsertionPoint(self.block)
+
+    def finish(self, values: Sequence[Value]) -> list[Any]:
+        """Ends the body with the variables' values; returns those after the loop."""
+        with self.point, make_loc(self.span):
+            ir.Operation.create("scf.yield", operands=[v.ir for v in values])
+        return [wrap(r) for r in self.op.results]
+
+
+_BOUNDS = ("a loop's first value", "a loop's end", "a loop's step")
+
+
+def check_range(low: Any, high: Any, step: Any, stages: Any, schedule: Any) -> None:
+    """Raises HkcError for a step that is not positive, and options that are not constants of their kind."""
+    if is_constant(step) and isinstance(step, int) and step <= 0:
+        raise HkcError(f"the step of a loop is {step}", here(), expected="1 or more")
+    if stages is not None and (not isinstance(stages, int) or isinstance(stages, bool) or stages < 1):
+        raise HkcError(
+            "stages is the number of buffers of the loop's loads",
+            here(),
+            expected="an integer, 1 or more",
+            got=describe_type(stages),
+        )
+    if schedule is not None and not isinstance(schedule, str):
+        raise HkcError("schedule is a name", here(), expected="a string", got=describe_type(schedule))
+
+
+class Choice:
+    """An scf.if under construction: make the branches at ``then`` and ``otherwise``, then :meth:`finish`."""
+
+    def __init__(self, test: Scalar) -> None:
+        self.span = here()
+        self.op = ir.Operation.create("scf.if", operands=[test.ir], regions=2, loc=make_loc(self.span))
+        self.blocks = [ir.Block.create_at_start(region, []) for region in self.op.regions]
+
+    @property
+    def then(self) -> ir.InsertionPoint:
+        return ir.InsertionPoint(self.blocks[0])
+
+    @property
+    def otherwise(self) -> ir.InsertionPoint:
+        return ir.InsertionPoint(self.blocks[1])
+
+    def finish(self, names: Sequence[str], then: Sequence[Value], otherwise: Sequence[Value]) -> list[Any]:
+        """Ends both branches with the variables' values, of equal types; returns those after the if.
+
+        The op is made anew once its results are known, and takes the branches over.
+        """
+        for block, values in zip(self.blocks, (then, otherwise), strict=True):
+            with ir.InsertionPoint(block), make_loc(self.span):
+                ir.Operation.create("scf.yield", operands=[v.ir for v in values])
+        CURSOR.count += 1
+        final = ir.Operation.create(
+            "scf.if",
+            results=[v.ir.type for v in then],
+            operands=[self.op.operands[0]],
+            regions=2,
+            loc=result_location(self.span, names),
+            ip=ir.InsertionPoint(self.op),
+        )
+        self.blocks[0].append_to(final.regions[0])
+        if names or len(list(self.blocks[1].operations)) > 1:
+            self.blocks[1].append_to(final.regions[1])
+        self.op.erase()
+        return [wrap(r) for r in final.results]

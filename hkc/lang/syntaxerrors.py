@@ -1,0 +1,141 @@
+"""Syntax errors of `.tile` text, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hkc.errors import HkcError, Span
+
+if TYPE_CHECKING:
+    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+WORDS = {
+    "NAME": "a name",
+    "STRING": "a string",
+    "_NEWLINE": "the end of the line",
+    "$END": "the end of the file",
+    "KERNEL": "'kernel'",
+    "COLON": "':'",
+    "EQUAL": "'='",
+    "COMMA": "','",
+    "SEMICOLON": "';'",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "LSQB": "'['",
+    "RSQB": "']'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "DOT": "'.'",
+}
+
+# Groups of terminals that read better as one word; a group is used when all of it would be accepted.
+GROUPS = (
+    ("a statement", {"FOR", "IF", "PASS", "NAME", "INTEGER"}),
+    ("an expression", {"NAME", "INTEGER", "LPAR", "MINUS"}),
+    ("an operator", {"PLUS", "STAR"}),
+)
+BELONGS = {
+    "a statement": {"FOR", "IF", "PASS"},
+    "an expression": {"NAME", "INTEGER", "FLOAT", "STRING", "TRUE", "FALSE", "LPAR", "MINUS", "PLUS", "NOT"},
+    "an operator": {
+        *("PLUS", "MINUS", "STAR", "SLASH", "FLOORDIV", "PERCENT", "AT", "POWER", "COMPARISON"),
+        *("AND", "OR", "IF", "LSQB", "DOT", "AUGMENTED"),
+    },
+}
+
+STATEMENT_HINTS = {
+    "while": "there is only `for name in range(low, high, step) { ... }`",
+    "elif": "write `else if`",
+    "return": "a kernel returns nothing; store to a view: C[m : m + BM, n : n + BN] = x",
+    "def": "a kernel is written `kernel name(A: view[M, N], ...; BM = 128) grid (...) { ... }`",
+    "import": "a .tile file stands alone",
+    "from": "a .tile file stands alone",
+    "let": "write `name = value`",
+    "var": "write `name = value`",
+    "const": "constants of a kernel stand after `;` in its parameter list",
+    "break": "loops run to their end",
+    "continue": "guard the rest of the loop's body with `if`",
+}
+
+CHARACTER_HINTS = {
+    "&": "write `and`",
+    "|": "write `or`",
+    "!": "write `not`",
+    "?": "write `x if condition else y`",
+    '"': "a string ends on the line where it begins and has no backslashes",
+    "'": "a string ends on the line where it begins and has no backslashes",
+    "\\": "inside ( ) and [ ] a line may simply go on",
+}
+
+
+def token_error(error: UnexpectedToken, text: str, filename: str) -> HkcError:
+    """The error for a token that can't stand where it does."""
+    token = error.token
+    if token.type == "$END":
+        return _end_error(error, text, filename)
+    line, column = token.line or 1, token.column or 1
+    source = text.splitlines()[line - 1] if token.type != "_NEWLINE" else ""
+    if token.type == "_NEWLINE":
+        got, end = "the end of the line", None
+    else:
+        got, end = f"'{token}'", column + len(token)
+    return HkcError(
+        f"unexpected {got}",
+        Span(filename, line, column, end),
+        expected=in_words(error.accepts or error.expected),
+        hint=_hint(source, column, str(token)),
+    )
+
+
+def _hint(source: str, column: int, token: str) -> str | None:
+    words = source.split()
+    if words and (hint := STATEMENT_HINTS.get(words[0].strip("{}():"))):
+        return hint
+    if "//" in source[: column - 1]:
+        return "after a value // divides; a comment there begins with #"
+    if token == ":" and words and words[0] in ("for", "if", "else"):
+        return "the body stands in { }"
+    if token == "=" and words and words[0] in ("if", "for"):
+        return "compare with =="
+    if token in ("for", "if") or token == "{":
+        return "one statement a line"
+    return None
+
+
+def character_error(error: UnexpectedCharacters, text: str, filename: str) -> HkcError:
+    """The error for a character that begins no token."""
+    character = error.char
+    shown = f"'{character}'" if character.isprintable() else f"character U+{ord(character):04X}"
+    return HkcError(
+        f"unexpected {shown}",
+        Span(filename, error.line, error.column),
+        expected=in_words(error.allowed or set()),
+        hint=CHARACTER_HINTS.get(character),
+    )
+
+
+def _end_error(error: UnexpectedToken, text: str, filename: str) -> HkcError:
+    lines = text.splitlines() or [""]
+    if not text.strip():
+        return HkcError("the file has no kernel", Span(filename, 1, 1), expected="'kernel'")
+    while len(lines) > 1 and not lines[-1].strip():
+        lines.pop()
+    return HkcError(
+        "unexpected end of the file",
+        Span(filename, len(lines), len(lines[-1].rstrip()) + 1),
+        expected=in_words(error.accepts or error.expected),
+    )
+
+
+def in_words(terminals: set[str]) -> str | None:
+    """What may stand there, most telling first; None when that is everything or nothing."""
+    left = set(terminals) - {"BLANK", "HASH_COMMENT", "SLASH_COMMENT"}
+    words: list[str] = []
+    for word, needed in GROUPS:
+        if needed <= left:
+            words.append(word)
+            left -= BELONGS[word]
+    words += sorted(WORDS.get(t, f"'{t.lower()}'") for t in left)
+    if not words:
+        return None
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
