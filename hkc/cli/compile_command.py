@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from hkc.cli.program import add_program_arguments, open_program
+from hkc.cli.program import add_program_arguments, open_program, reject_sizes
 from hkc.driver.files import write_bytes
 from hkc.errors import HkcError
 
@@ -38,6 +38,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(options: argparse.Namespace) -> int:
     """Compile, write what was asked for, report."""
     program = open_program(options)
+    reject_sizes(program)
     compiled = program.compile(options.dump_ir)
     output = getattr(compiled, options.emit)
     if output is None:

@@ -17,7 +17,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hkc",
         description="Compile tile programs to AMD CDNA code objects and run them, with or without a GPU.",
-        epilog="exit codes: 0 fine, 1 wrong result or sanitizer report, 2 fault of the input, 3 internal error",
+        epilog="exit codes: 0 fine, 1 wrong result or sanitizer report, 2 bad input, 3 internal error",
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -56,12 +56,12 @@ def definitions(options: argparse.Namespace) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Program:
-    """An opened program with its constants bound; ``sizes`` are definitions that name no constant."""
+    """An opened program with its constants bound; ``sizes`` are the definitions that name no constant."""
 
     source: Source
     arch: str
     constants: dict[str, Any]
-    sizes: dict[str, Any]
+    sizes: dict[str, str]
 
     def compile(self, dump: Path | None, dtypes: dict[str, Any] | None = None) -> CompiledKernel:
         """Compile it, from the step that the file is at."""
@@ -85,17 +85,20 @@ class Program:
 
 
 def open_program(options: argparse.Namespace) -> Program:
-    """Open FILE and bind the definitions."""
+    """Open FILE and bind the constants among the definitions.
+
+    What else was defined is left in ``sizes``: whether it names anything is known once the kernel is
+    compiled, and asking now would import MLIR even when the kernel comes from the cache.
+    """
     table = definitions(options)
     source = open_source(options.file)
     if source.kernel is not None:
-        from hkc.lang.constants import bind
+        from hkc.lang.constants import complete
 
-        constants, sizes = bind(source.kernel, table)
-        return Program(source, options.arch or knobs.arch(), constants, sizes)
-    if table:
-        raise HkcError(f"{source.path}: its constants are bound already", got=f"-D {next(iter(table))}")
-    return Program(source, _arch_of(source, options.arch), {}, {})
+        given = {name: text for name, text in table.items() if name in source.kernel.constants}
+        sizes = {name: text for name, text in table.items() if name not in given}
+        return Program(source, options.arch or knobs.arch(), complete(source.kernel, given), sizes)
+    return Program(source, _arch_of(source, options.arch), {}, table)
 
 
 def _arch_of(source: Source, given: str | None) -> str:
@@ -109,3 +112,19 @@ def _arch_of(source: Source, given: str | None) -> str:
     if named and given and named[0] != given:
         raise HkcError(f"{source.path} is for another target", expected=f"--arch {named[0]}", got=given)
     return (named[0] if named else given) or knobs.arch()
+
+
+def reject_sizes(program: Program) -> None:
+    """Raise HkcError if a definition names no constant: a compile needs no sizes, so it is likely a slip."""
+    for name in program.sizes:
+        kernel = program.source.kernel
+        if kernel is None:
+            raise HkcError(f"{program.source.path}: its constants are bound already", got=f"-D {name}")
+        from hkc.lang.constants import bind
+
+        bind(kernel, {name: program.sizes[name]})  # names what there is, if it is not a size either
+        raise HkcError(
+            f"-D {name}: a size is known when the kernel runs, not when it is compiled",
+            expected=", ".join(kernel.constants) or "no definitions",
+            hint=f"leave it out, or use: hkc run {program.source.path} -D {name}={program.sizes[name]}",
+        )

@@ -41,9 +41,10 @@ class LoopMix:
 
 
 def main_loop(assembly: str, kernel: str | None = None) -> LoopMix | None:
-    """The innermost loop with the most MFMA instructions (of equals, the longest), None without loops.
+    """The innermost loop with the most MFMA instructions, None without loops.
 
-    A loop is what lies between a label and a later branch back to it.
+    A loop is what lies between a label and a later branch back to it. Of equals it is the shortest: the
+    others are masked forms of the same loop, for tails.
     """
     instructions, labels = _instructions(assembly, kernel)
     loops = []
@@ -54,7 +55,7 @@ def main_loop(assembly: str, kernel: str | None = None) -> LoopMix | None:
             loops.append((start, end))
     inner = [a for a in loops if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
     mixes = [_mix(instructions[start : end + 1]) for start, end in inner]
-    return max(mixes, key=lambda mix: (mix.kinds.get("MFMA", 0), mix.instructions), default=None)
+    return max(mixes, key=lambda mix: (mix.kinds.get("MFMA", 0), -mix.instructions), default=None)
 
 
 def _instructions(assembly: str, kernel: str | None) -> tuple[list[str], dict[str, int]]:

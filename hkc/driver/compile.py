@@ -173,7 +173,7 @@ def _finish(
     hsaco = link.link(made.object)
     clock.stage("link")
     seconds = {**seconds, **made.seconds, **clock.seconds}
-    report = make_report(arch, read_resources(hsaco, made.assembly), made.assembly, workload, seconds)
+    report = make_report(arch, read_resources(hsaco), made.assembly, workload, seconds)
     return CompiledKernel(arch, hsaco, made.object, made.assembly, text, None, None, None, report)
 
 

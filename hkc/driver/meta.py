@@ -18,6 +18,7 @@ class Parameter:
     kind: Literal["view", "scalar"]
     dtype: str
     dims: tuple[str | int, ...] = ()
+    loaded: bool = False
     stored: bool = False
 
 
@@ -49,6 +50,8 @@ class KernelMeta:
         return KernelMeta(**{**data, "parameters": parameters, "grid": tuple(data["grid"])})
 
 
+# Ops that access a view, with the position of the view among their operands.
+_LOADS = {"tile.load": 0, "tile.buffer_load": 0, "tile.masked_load": 0, "tile.copy": 0}
 _STORES = {"tile.store": 1, "tile.buffer_store": 1, "tile.masked_store": 1}
 
 
@@ -59,15 +62,16 @@ def describe(module: ir.Module, arch: str, constants: dict[str, str] | None = No
     function = kernel_function(module)
     if function is None:
         return None
-    stored = _stored_arguments(function)
+    loaded, stored = _accessed(function, _LOADS), _accessed(function, _STORES)
     parameters = []
     for argument, attributes in zip(
         function.regions[0].blocks[0].arguments, function.attributes["arg_attrs"], strict=True
     ):
         name, type_ = attributes["tile.name"].value, parse_type(argument.type)
         if isinstance(type_, ViewType):
-            stores = argument.arg_number in stored
-            parameters.append(Parameter(name, "view", type_.dtype.name, type_.dims, stores))
+            number = argument.arg_number
+            access = number in loaded, number in stored
+            parameters.append(Parameter(name, "view", type_.dtype.name, type_.dims, *access))
         else:
             parameters.append(Parameter(name, "scalar", str(type_)))
     grid = tuple(entry.value for entry in function.attributes["tile.grid"])
@@ -83,15 +87,11 @@ def kernel_function(module: ir.Module) -> ir.Operation | None:
     return None
 
 
-def _stored_arguments(function: ir.Operation) -> set[int]:
+def _accessed(function: ir.Operation, accesses: dict[str, int]) -> set[int]:
+    """The numbers of the arguments that ops of these names access."""
     from mlir import ir
 
     from hkc.dialect.verify import walk
 
-    stored = set()
-    for op in walk(function):
-        if (index := _STORES.get(op.name)) is not None:
-            view = op.operands[index]
-            if isinstance(view, ir.BlockArgument):
-                stored.add(view.arg_number)
-    return stored
+    views = [op.operands[accesses[op.name]] for op in walk(function) if op.name in accesses]
+    return {view.arg_number for view in views if isinstance(view, ir.BlockArgument)}

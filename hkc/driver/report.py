@@ -83,7 +83,7 @@ class Report:
             found.append(f"{r.name}: {r.vgpr_spills} VGPRs and {r.sgpr_spills} SGPRs are spilled")
         elif r.scratch:
             found.append(f"{r.name}: uses {r.scratch} bytes of scratch a lane")
-        if found and self.tiles:
+        if self.tiles and (r.vgpr_spills or r.scratch):
             found.append("the tiles that cost most: " + _tiles(self.tiles))
         return found
 

@@ -1,28 +1,28 @@
-"""A kernel's resources, from the metadata that LLVM wrote."""
+"""A kernel's resources, from its code object's metadata."""
 
 from __future__ import annotations
 
-import re
-
 from hkc.driver.report import Resources
+from hkc.errors import HkcError
+from hkc.runtime.metadata import read_code_object
 
 
-def read_resources(hsaco: bytes, assembly: str) -> Resources:
-    """The resources of the first kernel."""
-
-    def field(name: str) -> int:
-        match = re.search(rf"^\s*(?:- )?\.{name}:\s*(\d+)", assembly, re.M)
-        return int(match[1]) if match else 0
-
-    kernel = re.search(r"^\s*\.name:\s*(\S+)\n(?:.*\n)*?\s*\.private_segment", assembly, re.M)
+def read_resources(hsaco: bytes) -> Resources:
+    """The resources of the (first) kernel. Raises HkcError if the code object holds none."""
+    kernels = list(read_code_object(hsaco).kernels.values())
+    if not kernels:
+        raise HkcError(
+            "the program defines no kernel", hint="a kernel in LLVM IR is an amdgpu_kernel function"
+        )
+    kernel = kernels[0]
     return Resources(
-        kernel[1] if kernel else "kernel",
-        field("vgpr_count"),
-        field("agpr_count"),
-        field("sgpr_count"),
-        field("vgpr_spill_count"),
-        field("sgpr_spill_count"),
-        field("private_segment_fixed_size"),
-        field("group_segment_fixed_size"),
-        field("max_flat_workgroup_size"),
+        name=kernel.name,
+        vgprs=kernel.vgpr_count,
+        agprs=kernel.agpr_count,
+        sgprs=kernel.sgpr_count,
+        vgpr_spills=kernel.vgpr_spills,
+        sgpr_spills=kernel.sgpr_spills,
+        scratch=kernel.private_segment,
+        lds=kernel.group_segment,
+        workgroup=kernel.max_flat_workgroup_size,
     )
