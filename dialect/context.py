@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from hkc.dialect.irdl import dialect_text
-from hkc.dialect.ops import OPS
 from mlir import ir
+from mlir._mlir_libs import _mlir
 from mlir.dialects import irdl
 
+from hkc.dialect.irdl import dialect_text
+from hkc.dialect.ops import OPS
 from hkc.errors import HkcError, Span
 
 # Each type and its number of (string) parameters.
@@ -18,6 +19,7 @@ TYPES = {"view": 1, "tile": 1, "lds": 1, "token": 0}
 @cache
 def make_context() -> ir.Context:
     """The context; made once a process, since loading an IRDL dialect twice into one ends the process."""
+    _mlir.globals.append_dialect_search_prefix("hkc.dialect.bindings")
     context = ir.Context()
     with context, ir.Location.unknown():
         irdl.load_dialects(ir.Module.parse(dialect_text(TYPES, OPS)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mlir import ir
+
 from hkc.dialect.irdl import Op
 from hkc.dialect.locations import span_of
 from hkc.dialect.ops import op_class
 from hkc.dialect.types import try_parse_type
-from mlir import ir
-
 from hkc.errors import HkcError, InternalError
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hkc.dialect.ops import Aligned, Dim
-from hkc.dialect.types import TileType
-from hkc.passes import scalars as s
-from hkc.passes.layouts import plain_layout
 from mlir import ir
 
+from hkc.dialect.ops import Aligned, Dim
+from hkc.dialect.types import TileType
 from hkc.dtypes import DType
 from hkc.errors import InternalError
+from hkc.passes import scalars as s
+from hkc.passes.layouts import plain_layout
 
 # Buffer accesses of a dword or more ignore the address's two low bits: AMD CDNA3 ISA 9.1.
 DWORD = 4

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mlir import ir
+
 from hkc.dialect.irdl import get_ints, get_str
 from hkc.dialect.locations import span_of
 from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dialect.verify import walk
+from hkc.errors import HkcError
 from hkc.passes.infer_layouts import PLAIN
 from hkc.passes.layouts import WaveSplit, divides, flip, parse_layout, plain_layout
 from hkc.passes.rebuild import kernel_of
-from mlir import ir
-
-from hkc.errors import HkcError
 from hkc.targets import Target
 
 SCHEDULES = ("uniform",)

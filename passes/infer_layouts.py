@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from mlir import ir
+
 from hkc.dialect.locations import span_of
 from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dialect.verify import walk
+from hkc.errors import HkcError
 from hkc.passes.layouts import flip
 from hkc.passes.rebuild import kernel_of
-from mlir import ir
-
-from hkc.errors import HkcError
 from hkc.targets import MfmaShape, Target
 
 PLAIN = "rows"

@@ -13,6 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mlir import ir
+from mlir.dialects import scf
+
 from hkc.dialect.irdl import get_ints
 from hkc.dialect.locations import location_of, name_of, span_of
 from hkc.dialect.ops import (
@@ -29,15 +32,12 @@ from hkc.dialect.ops import (
 )
 from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
+from hkc.errors import HkcError, Span
 from hkc.passes.access import may_be_wide
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_staging import slot_source, stage_through_registers
 from hkc.passes.staging import stage_operands
 from hkc.passes.swizzle import Access, solve
-from mlir import ir
-from mlir.dialects import scf
-
-from hkc.errors import HkcError, Span
 from hkc.targets import Target
 
 CONFLICTS = "tile.lds_conflicts"

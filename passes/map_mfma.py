@@ -5,11 +5,11 @@ From here on the code is that of one lane: what each tile op becomes is in ``dis
 
 from __future__ import annotations
 
+from mlir import ir
+
 from hkc.dialect.irdl import get_ints
 from hkc.passes.distribute import HANDLERS, Distributor
 from hkc.passes.rebuild import body_of, kernel_of
-from mlir import ir
-
 from hkc.targets import Target
 
 

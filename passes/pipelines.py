@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mlir import ir
+
 from hkc.dialect.verify import verify_module
+from hkc.errors import HkcError
 from hkc.passes.assign_wave_roles import assign_wave_roles
 from hkc.passes.infer_layouts import infer_layouts
 from hkc.passes.insert_buffer_loads import insert_buffer_loads
 from hkc.passes.insert_fences import insert_fences
 from hkc.passes.lower_to_rocdl import lower_to_rocdl
 from hkc.passes.map_mfma import map_mfma
-from mlir import ir
-
-from hkc.errors import HkcError
 from hkc.targets import Target, get_target
 
 ARCH = "tile.arch"

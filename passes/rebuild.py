@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hkc.dialect.locations import location_of
 from mlir import ir
 from mlir.dialects import scf
 
+from hkc.dialect.locations import location_of
 from hkc.errors import InternalError
 
 Handler = Callable[["Rebuilder", ir.Operation], Sequence[ir.Value] | None]

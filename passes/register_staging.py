@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlir import ir
+
 from hkc.dialect.locations import span_of
 from hkc.dialect.ops import BufferLoad, Copy, LdsSlot, LdsWrite, Wait
 from hkc.dialect.types import LdsType, TileType, TokenType, lds_type, try_parse_type
 from hkc.dialect.verify import walk
+from hkc.errors import HkcError
 from hkc.passes import scalars as s
 from hkc.passes.access import plain_type
 from hkc.passes.infer_layouts import Classes
 from hkc.passes.rebuild import Rebuilder, kernel_of, rebuild_body
 from hkc.passes.swizzle import CHUNK
-from mlir import ir
-
-from hkc.errors import HkcError
 from hkc.targets import Target
 
 

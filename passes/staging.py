@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlir import ir
+from mlir.dialects import scf
+
 from hkc.dialect.irdl import get_int
 from hkc.dialect.locations import location_of, span_of
 from hkc.dialect.ops import Aligned, Copy, Dim, LdsAlloc, LdsRead, LdsSlot, LdsWrite, Load, MaskedLoad, Wait
 from hkc.dialect.types import TileType, tile_type
 from hkc.dialect.verify import walk
+from hkc.errors import HkcError
 from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
 from hkc.passes.rebuild import Rebuilder, body_of, kernel_of
-from mlir import ir
-from mlir.dialects import scf
-
-from hkc.errors import HkcError
 
 DEFAULT_STAGES = 2
 # Buffers of a pipelined copy: more would only lengthen the prologue.

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from hkc.passes.layouts import Layout, parse_layout
-
 from hkc.errors import InternalError
+from hkc.passes.layouts import Layout, parse_layout
 from hkc.targets import LdsPhases, Target
 
 CHUNK = 16  # bytes that stay together: the widest LDS access and the unit of LDS-direct loads

@@ -25,10 +25,14 @@ class Token:
 
 @dataclass(frozen=True)
 class SlotState:
-    """One LDS slot: the last write (until a barrier has published it) and reads since the last barrier."""
+    """One LDS slot: the last write (until a barrier has published it) and reads since the last barrier.
+
+    ``landed_by`` is the op that waited for the write.
+    """
 
     write: Token | None = None
     landed: bool = True
+    landed_by: ir.Operation | None = field(default=None, compare=False)
     read: bool = False
     read_pending: bool = False
 
@@ -95,32 +99,33 @@ class PathState:
                 return sum(count for _, count in self.vm[position + 1 :])
         return None
 
-    def land(self, token: Token) -> None:
+    def land(self, token: Token, by: ir.Operation) -> None:
         """All up to ``token`` has landed (copies land in order)."""
         if token.queue == "lgkm":
-            self.land_lds()
+            self.land_lds(by)
             return
         position = next((p for p, (other, _) in enumerate(self.vm) if other == token), None)
         if position is not None:
             done = {other for other, _ in self.vm[: position + 1]}
             del self.vm[: position + 1]
-            self._landed(done)
+            for key, st in self.slots.items():
+                if st.write in done:
+                    self.slots[key] = replace(st, landed=True, landed_by=by)
 
-    def land_count(self, most: int) -> None:
+    def land_count(self, most: int, by: ir.Operation) -> None:
         """A raw vmcnt: at most ``most`` instructions stay outstanding."""
         while self.vm and sum(count for _, count in self.vm) > most:
-            self.land(self.vm[0][0])
+            self.land(self.vm[0][0], by)
 
-    def land_lds(self) -> None:
+    def land_lds(self, by: ir.Operation) -> None:
         """lgkmcnt(0): every LDS read and write of this wavefront is complete."""
         for key, st in self.slots.items():
-            written = st.write is not None and st.write.queue == "lgkm"
-            self.slots[key] = replace(st, landed=st.landed or written, read_pending=False)
+            if st.write is not None and st.write.queue == "lgkm" and not st.landed:
+                st = replace(st, landed=True, landed_by=by)
+            self.slots[key] = replace(st, read_pending=False)
 
-    def _landed(self, done: set[Token]) -> None:
-        for key, st in self.slots.items():
-            if st.write in done:
-                self.slots[key] = replace(st, landed=True)
+    def reads_pending(self) -> bool:
+        return any(st.read_pending for st in self.slots.values())
 
     def barrier(self) -> None:
         """Landed writes are visible to all; completed reads are over for all."""
@@ -149,4 +154,4 @@ class PathState:
         self.slots[key] = replace(self.slots.get(key, CLEAN), read=True, read_pending=True)
 
     def write(self, key: SlotKey, token: Token) -> None:
-        self.slots[key] = replace(self.slots.get(key, CLEAN), write=token, landed=False)
+        self.slots[key] = replace(self.slots.get(key, CLEAN), write=token, landed=False, landed_by=None)

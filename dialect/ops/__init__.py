@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mlir import ir
+
 from hkc.dialect.irdl import Op
 from hkc.dialect.ops.compute import (
     Abs,
@@ -55,7 +57,6 @@ from hkc.dialect.ops.memory import (
     Store,
 )
 from hkc.dialect.ops.sync import Barrier, Wait, Waitcnt, WaveId
-from mlir import ir
 
 OPS: tuple[type[Op], ...] = (
     *(BlockId, Dim, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hkc.dialect.locations import span_of
-from hkc.dialect.types import AnyType, TileType
 from mlir import ir
 
+from hkc.dialect.locations import span_of
+from hkc.dialect.types import AnyType, TileType
 from hkc.errors import HkcError
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from mlir import ir
+
 from hkc.dialect.irdl import ANY, TILE, Op, attribute, get_str, operand, result
 from hkc.dialect.ops.checks import extent, fail, same_type
 from hkc.dialect.types import TileType, parse_type, tile_type
-from mlir import ir
-
 from hkc.dtypes import DTYPES, DType
 
 PREDICATES = ("lt", "le", "gt", "ge", "eq", "ne")

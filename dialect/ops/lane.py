@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hkc.dialect.irdl import ANY, I1, I32, I64, LDS, VIEW, Memory, Op, attribute, operand, result
 from mlir import ir
+
+from hkc.dialect.irdl import ANY, I1, I32, I64, LDS, VIEW, Memory, Op, attribute, operand, result
 
 
 def _i32() -> ir.Type:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mlir import ir
+
 from hkc.dialect.irdl import I1, I32, LDS, TILE, TOKEN, VIEW, Memory, Op, attribute, get_int, operand, result
 from hkc.dialect.ops.checks import extent, fail
 from hkc.dialect.types import LdsType, TileType, TokenType, lds_type, tile_type, view_type
-from mlir import ir
-
 from hkc.dtypes import DType
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mlir import ir
+
 from hkc.dialect.irdl import I32, TOKEN, Memory, Op, attribute, get_int, operand, result
 from hkc.dialect.ops.checks import fail
-from mlir import ir
 
 
 class Wait(Op):

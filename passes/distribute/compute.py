@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mlir import ir
+from mlir.dialects import arith, vector
+
 from hkc.dialect import ops
 from hkc.dialect.irdl import get_str
 from hkc.dialect.types import TileType, tile_type
+from hkc.dtypes import DTYPES, DType
+from hkc.errors import InternalError
 from hkc.passes import scalars as s
 from hkc.passes.distribute.distributor import Distributor, distribution, vector_type
 from hkc.passes.distribute.vectors import length, part, splat
 from hkc.passes.rebuild import Handler
-from mlir import ir
-from mlir.dialects import arith, vector
-
-from hkc.dtypes import DTYPES, DType
-from hkc.errors import InternalError
 from hkc.targets import MfmaShape
 
 _Build = Callable[[ir.Value, ir.Value], ir.Value]

@@ -6,14 +6,14 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from mlir import ir
+
 from hkc.dialect.ops import LaneId, ViewStride, WaveId
 from hkc.dialect.types import TileType, tile_type, try_parse_type
+from hkc.dtypes import DType
 from hkc.passes import scalars as s
 from hkc.passes.layouts import Distribution, Layout, Step, distribute
 from hkc.passes.rebuild import Handler, Rebuilder
-from mlir import ir
-
-from hkc.dtypes import DType
 from hkc.targets import Target
 
 

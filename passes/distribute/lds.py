@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mlir import ir
+
 from hkc.dialect.ops import Copy, LaneLdsCopy, LaneLdsLoad, LaneLdsStore, LdsRead, LdsWrite
 from hkc.dialect.types import LdsType, TileType, lds_type, tile_type, view_type
 from hkc.passes import scalars as s
@@ -12,7 +14,6 @@ from hkc.passes.distribute.memory import row_descriptor
 from hkc.passes.distribute.vectors import join, part
 from hkc.passes.layouts import Step
 from hkc.passes.swizzle import CHUNK, Swizzle, parse_swizzle
-from mlir import ir
 
 
 def _offset(d: Distributor, type_: TileType, slot: LdsType, step: Step) -> tuple[ir.Value, int]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from mlir import ir
+from mlir.dialects import arith, scf
+
 from hkc.dialect.ops import (
     BufferLoad,
     BufferStore,
@@ -20,8 +23,6 @@ from hkc.passes.access import WIDEST
 from hkc.passes.distribute.distributor import Distributor, distribution, runs, vector_type
 from hkc.passes.distribute.vectors import gather, item, join, part, splat_zero
 from hkc.passes.layouts import Step
-from mlir import ir
-from mlir.dialects import arith, scf
 
 
 def row_descriptor(d: Distributor, view: ir.Value, row0: ir.Value, when: ir.Value | None) -> ir.Value:
