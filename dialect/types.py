@@ -113,9 +113,7 @@ T = TypeVar("T")
 
 AnyType = ViewType | TileType | LdsType | TokenType | DType
 
-_TEXT = re.compile(
-    r'!tile\.(?P<kind>view|tile|lds)<"\[(?P<dims>[^\]]*)\] (?P<dtype>\w+)(?: @ (?P<layout>.*))?">'
-)
+_TEXT = re.compile(r'!tile\.(?P<kind>view|tile|lds)<"\[(?P<dims>[^\]]*)\] (?P<dtype>\w+)(?: @ (?P<layout>.*))?">')
 
 
 def _product(shape: tuple[int, ...]) -> int:

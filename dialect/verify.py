@@ -55,6 +55,4 @@ def _check_attributes(cls: type[Op], op: ir.Operation) -> None:
     for named in op.attributes:
         name = named if isinstance(named, str) else named.name
         if name not in known and name != "operandSegmentSizes" and not name.startswith("tile."):
-            raise HkcError(
-                f"{cls.name} has no attribute {name}", span_of(op), expected=", ".join(known) or "none"
-            )
+            raise HkcError(f"{cls.name} has no attribute {name}", span_of(op), expected=", ".join(known) or "none")

@@ -144,9 +144,7 @@ def assign_wave_roles(module: ir.Module, target: Target) -> None:
     for op in walk(function):
         schedule = get_str(op, "tile.schedule")
         if schedule is not None and schedule not in SCHEDULES:
-            raise HkcError(
-                f"unknown schedule {schedule!r}", span_of(op), expected=" or ".join(SCHEDULES), got=schedule
-            )
+            raise HkcError(f"unknown schedule {schedule!r}", span_of(op), expected=" or ".join(SCHEDULES), got=schedule)
     waves = _choose(function, target)
     function.attributes["tile.waves"] = ir.DenseI64ArrayAttr.get(list(waves))
     for value, type_ in _tiles(function):

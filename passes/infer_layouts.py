@@ -123,9 +123,7 @@ def _relate(op: ir.Operation, classes: Classes) -> None:
         for group in groups:
             _unite_tiles(list(group), classes)
     elif name == "scf.if":
-        ends = [
-            list(region.blocks[0].operations)[-1].operation for region in op.regions if len(region.blocks)
-        ]
+        ends = [list(region.blocks[0].operations)[-1].operation for region in op.regions if len(region.blocks)]
         for index, result in enumerate(op.results):
             _unite_tiles([result, *(end.operands[index] for end in ends)], classes)
     elif name == "tile.transpose":

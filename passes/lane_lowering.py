@@ -112,11 +112,7 @@ def describe_view(lowering: Lowering, op: ir.Operation) -> list[Value]:
     bounded = s.value(s.smin(size, MOST_RECORDS))
     stride = s.constant(0, ir.IntegerType.get_signless(16))
     flags = s.constant(lowering.target.buffer_resource_word3, s.i32())
-    return [
-        ir.Operation.create(
-            "rocdl.make.buffer.rsrc", [pointer_type(8)], [base, stride, bounded, flags]
-        ).result
-    ]
+    return [ir.Operation.create("rocdl.make.buffer.rsrc", [pointer_type(8)], [base, stride, bounded, flags]).result]
 
 
 # A dynamic index of llvm.getelementptr: LLVM::GEPOp::kDynamicIndex.
@@ -200,11 +196,7 @@ def lds_alloc(lowering: Lowering, op: ir.Operation) -> list[Value]:
             regions=1,
         )
     symbol = ir.FlatSymbolRefAttr.get(name)
-    return [
-        ir.Operation.create(
-            "llvm.mlir.addressof", [pointer_type(3)], attributes={"global_name": symbol}
-        ).result
-    ]
+    return [ir.Operation.create("llvm.mlir.addressof", [pointer_type(3)], attributes={"global_name": symbol}).result]
 
 
 def kernel_module(op: ir.Operation) -> ir.Operation:

@@ -181,9 +181,7 @@ def distribute(text: str, shape: tuple[int, ...]) -> Distribution:
     if not divides(layout, matrix):
         raise InternalError(f"a tile of {matrix[0]}x{matrix[1]} does not divide into {text}")
     down, across = layout.fragment
-    fragments = tuple(
-        (row, column) for row in range(0, part[0], down) for column in range(0, part[1], across)
-    )
+    fragments = tuple((row, column) for row in range(0, part[0], down) for column in range(0, part[1], across))
     return Distribution(layout, matrix, (part[0], part[1]), fragments)
 
 

@@ -59,9 +59,7 @@ def arch_of(module: ir.Module) -> str:
     """The arch that a module is compiled for. Raises HkcError if it names none."""
     attributes = module.operation.attributes
     if ARCH not in attributes:
-        raise HkcError(
-            "the module names no arch", hint='give --arch, or a module attribute tile.arch = "gfx950"'
-        )
+        raise HkcError("the module names no arch", hint='give --arch, or a module attribute tile.arch = "gfx950"')
     return ir.StringAttr(attributes[ARCH]).value
 
 
@@ -108,9 +106,7 @@ def run_passes(
             observer(step.name, module)
 
 
-def run_pipeline(
-    module: ir.Module, arch: str, observer: Callable[[str, ir.Module], None] | None = None
-) -> None:
+def run_pipeline(module: ir.Module, arch: str, observer: Callable[[str, ir.Module], None] | None = None) -> None:
     """Compiles a module for ``arch`` down to llvm and rocdl ops, from whatever step it is at."""
     set_arch(module, arch)
     run_passes(module, remaining(module), observer)

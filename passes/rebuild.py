@@ -104,9 +104,7 @@ class Rebuilder:
         types = [t for result in op.results for t in self.convert(result)]
         has_else = len(op.regions[1].blocks) > 0
         branch = scf.IfOp(self.one(op.operands[0]), types, has_else=has_else)
-        for region, block in zip(
-            op.regions, (branch.then_block, branch.else_block if has_else else None), strict=True
-        ):
+        for region, block in zip(op.regions, (branch.then_block, branch.else_block if has_else else None), strict=True):
             if block is None:
                 continue
             *body, end = [inner.operation for inner in region.blocks[0].operations]

@@ -58,9 +58,7 @@ def _token_classes(function: ir.Operation) -> Classes:
         if op.name == "scf.for":
             block = op.regions[0].blocks[0]
             end = list(block.operations)[-1]
-            groups = list(
-                zip(list(op.operands)[3:], list(block.arguments)[1:], end.operands, op.results, strict=True)
-            )
+            groups = list(zip(list(op.operands)[3:], list(block.arguments)[1:], end.operands, op.results, strict=True))
         elif op.name == "scf.if" and op.results:
             ends = [list(region.blocks[0].operations)[-1] for region in op.regions]
             groups = list(zip(op.results, *(end.operands for end in ends), strict=True))

@@ -55,9 +55,7 @@ class Mma(Op):
                 hint="transpose an operand with .T" if a.shape[1] == b.shape[1] else None,
             )
         if a.dtype != b.dtype or not a.dtype.is_float:
-            raise fail(
-                op, "both operands of a matmul have one float type", got=f"{a.dtype.name} @ {b.dtype.name}"
-            )
+            raise fail(op, "both operands of a matmul have one float type", got=f"{a.dtype.name} @ {b.dtype.name}")
         if acc.dtype != DTYPES["f32"]:
             raise fail(op, "a matmul accumulates in f32", got=acc.dtype.name, hint="zeros(M, N, f32)")
         extent(op, "the accumulator", (a.shape[0], b.shape[1]), acc.shape)
@@ -266,6 +264,4 @@ class Select(Op):
         same_type(op, "a select", left, right)
         extent(op, "the condition", left.shape, condition.shape)
         if condition.dtype != DTYPES["i1"]:
-            raise fail(
-                op, "the condition of a select is an i1 tile", got=str(condition), hint="compare: x < y"
-            )
+            raise fail(op, "the condition of a select is an i1 tile", got=str(condition), hint="compare: x < y")

@@ -103,9 +103,7 @@ class LaneBufferLoad(Op):
     memory: ClassVar[Memory] = "read"
 
     @classmethod
-    def build(
-        cls, descriptor: ir.Value, offset: ir.Value, scalar_offset: ir.Value, type_: ir.Type
-    ) -> ir.Value:
+    def build(cls, descriptor: ir.Value, offset: ir.Value, scalar_offset: ir.Value, type_: ir.Type) -> ir.Value:
         return cls.create([descriptor, offset, scalar_offset], [type_]).result
 
 
@@ -122,9 +120,7 @@ class LaneBufferStore(Op):
     memory: ClassVar[Memory] = "write"
 
     @classmethod
-    def build(
-        cls, value: ir.Value, descriptor: ir.Value, offset: ir.Value, scalar_offset: ir.Value
-    ) -> ir.Operation:
+    def build(cls, value: ir.Value, descriptor: ir.Value, offset: ir.Value, scalar_offset: ir.Value) -> ir.Operation:
         return cls.create([value, descriptor, offset, scalar_offset])
 
 
@@ -182,6 +178,4 @@ class LaneLdsCopy(Op):
         width: int,
         immediate: int,
     ) -> ir.Operation:
-        return cls.create(
-            [descriptor, offset, scalar_offset, slot, destination], width=width, immediate=immediate
-        )
+        return cls.create([descriptor, offset, scalar_offset, slot, destination], width=width, immediate=immediate)

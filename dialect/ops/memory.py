@@ -124,9 +124,7 @@ class BufferLoad(_ReadView):
     operands = (*_ReadView.operands, operand("when", I1, "optional"))
 
     @classmethod
-    def build(
-        cls, view: ir.Value, offsets: list[ir.Value], type_: TileType, when: ir.Value | None = None
-    ) -> ir.Value:
+    def build(cls, view: ir.Value, offsets: list[ir.Value], type_: TileType, when: ir.Value | None = None) -> ir.Value:
         return cls.create([view, offsets, when], [type_.mlir()]).result
 
     @classmethod
@@ -209,9 +207,7 @@ class Copy(Op):
     memory: ClassVar[Memory] = "write"
 
     @classmethod
-    def build(
-        cls, view: ir.Value, offsets: list[ir.Value], slot: ir.Value, when: ir.Value | None = None
-    ) -> ir.Value:
+    def build(cls, view: ir.Value, offsets: list[ir.Value], slot: ir.Value, when: ir.Value | None = None) -> ir.Value:
         return cls.create([view, offsets, slot, when], [TokenType().mlir()]).result
 
     @classmethod
@@ -221,9 +217,7 @@ class Copy(Op):
         if view.rank != 2 or len(groups["offsets"]) != 2 or slot.rank != 2:
             raise fail(op, "a copy moves a 2-D tile of a view to one LDS slot", got=f"{view}, {slot}")
         if view.dtype != slot.dtype:
-            raise fail(
-                op, "a copy can't convert elements", expected=view.dtype.name, got=f"LDS of {slot.dtype.name}"
-            )
+            raise fail(op, "a copy can't convert elements", expected=view.dtype.name, got=f"LDS of {slot.dtype.name}")
 
 
 class LdsRead(Op):
@@ -266,6 +260,4 @@ def _check_slot(op: ir.Operation, slot: LdsType, tile: TileType) -> None:
         raise fail(op, "name one buffer of the LDS allocation", got=str(slot), hint="index it: s[0]")
     extent(op, "the tile", slot.shape, tile.shape)
     if slot.dtype != tile.dtype:
-        raise fail(
-            op, "the tile's element type is not the LDS tile's", expected=slot.dtype.name, got=tile.dtype.name
-        )
+        raise fail(op, "the tile's element type is not the LDS tile's", expected=slot.dtype.name, got=tile.dtype.name)

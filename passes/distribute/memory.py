@@ -125,9 +125,7 @@ class _Masked:
         self.column = s.add(offsets[last], column)
         self.row: s.Scalar | None = s.add(offsets[0], row) if last else None
         self.strides = [d.stride_bytes(view, axis, type_.dtype) for axis in range(last + 1)]
-        self.sizes = [
-            d.once(("dim", view, axis), lambda axis=axis: Dim.build(view, axis)) for axis in range(last + 1)
-        ]
+        self.sizes = [d.once(("dim", view, axis), lambda axis=axis: Dim.build(view, axis)) for axis in range(last + 1)]
         self._rows: dict[int, tuple[s.Scalar, ir.Value | None]] = {}
 
     def _row(self, step: int) -> tuple[s.Scalar, ir.Value | None]:

@@ -56,11 +56,7 @@ def splat_zero(type_: ir.Type) -> ir.Value:
     from mlir.dialects import arith
 
     element = ir.VectorType(type_).element_type
-    zero = (
-        ir.IntegerAttr.get(element, 0)
-        if isinstance(element, ir.IntegerType)
-        else ir.FloatAttr.get(element, 0.0)
-    )
+    zero = ir.IntegerAttr.get(element, 0) if isinstance(element, ir.IntegerType) else ir.FloatAttr.get(element, 0.0)
     return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, zero)).result
 
 
