@@ -5,10 +5,16 @@ Everything is imported on first use, so ``import hkc`` costs next to nothing.
 
 from __future__ import annotations
 
+import os.path
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
+
+# In a source checkout dialect/, passes/ and runtime/ stand beside this folder; an installed hkc has them inside.
+_checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if not os.path.isdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "dialect")):
+    __path__.append(_checkout)
 
 _FROM: dict[str, str] = {
     **dict.fromkeys(("kernel", "Kernel", "compile"), "hkc.jit"),
@@ -18,7 +24,19 @@ _FROM: dict[str, str] = {
     **dict.fromkeys(("DType", "dtype"), "hkc.dtypes"),
 }
 _SUBMODULES = (
-    *("builder", "cli", "dialect", "driver", "errors", "interp", "knobs", "lang", "numerics", "passes", "runtime"),
+    *(
+        "builder",
+        "cli",
+        "dialect",
+        "driver",
+        "errors",
+        "interp",
+        "knobs",
+        "lang",
+        "numerics",
+        "passes",
+        "runtime",
+    ),
     "targets",
 )
 
