@@ -47,9 +47,7 @@ class Comparison:
     def text(self) -> str:
         """One line, two when it failed."""
         verdict = "PASS" if self.passed else "FAIL"
-        line = (
-            f"{self.name}: max error {self.max_error:.3g}, bound {self.bound:.3g} at that element: {verdict}"
-        )
+        line = f"{self.name}: max error {self.max_error:.3g}, bound {self.bound:.3g} at that element: {verdict}"
         if self.wrong:
             at = ", ".join(map(str, self.worst))
             line += (
@@ -71,10 +69,7 @@ def reference(
     """Run the interpreter on copies of the arrays; gives the views that the kernel writes."""
     from hkc.interp import View, run
 
-    views = {
-        name: View(host.values().copy(), host.array.dtype, host.array.strides)
-        for name, host in arrays.items()
-    }
+    views = {name: View(host.values().copy(), host.array.dtype, host.array.strides) for name, host in arrays.items()}
     with progress("computing the reference") as state:
         run(module, {**views, **scalars}, grid, state.update)
     return {parameter.name: views[parameter.name] for parameter in meta.parameters if parameter.stored}

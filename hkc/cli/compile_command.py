@@ -18,9 +18,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """The command's options."""
     parser = commands.add_parser("compile", help="compile a kernel to a code object", allow_abbrev=False)
     add_program_arguments(parser)
-    parser.add_argument(
-        "--emit", choices=EMIT, default="hsaco", help="what to write (default: the code object)"
-    )
+    parser.add_argument("--emit", choices=EMIT, default="hsaco", help="what to write (default: the code object)")
     parser.add_argument(
         "-o",
         dest="output",

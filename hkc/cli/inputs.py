@@ -50,9 +50,7 @@ class HostArray:
         return int(np.count_nonzero(changed & (inside == 0)))
 
 
-def make_host_array(
-    shape: tuple[int, ...], dtype: DType, values: npt.NDArray | None, tail: bool
-) -> HostArray:
+def make_host_array(shape: tuple[int, ...], dtype: DType, values: npt.NDArray | None, tail: bool) -> HostArray:
     """An array of ``values`` (NaN without) in padded memory; ``tail`` adds bytes after the last row.
 
     Raises HkcError if there is not enough memory.
@@ -61,18 +59,12 @@ def make_host_array(
     strides = [1] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):
         strides[axis] = strides[axis + 1] * shape[axis + 1] + (padding if axis == len(shape) - 2 else 0)
-    count = (
-        1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
-        if all(shape)
-        else 0
-    )
+    count = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) if all(shape) else 0
     size = count * dtype.bytes + (_TAIL if tail else 0)
     try:
         memory = np.full(size, 0xFF, np.uint8)  # NaN in every float type
     except (MemoryError, ValueError):
-        raise HkcError(
-            f"an array of {'x'.join(map(str, shape))} {dtype.name} does not fit into memory"
-        ) from None
+        raise HkcError(f"an array of {'x'.join(map(str, shape))} {dtype.name} does not fit into memory") from None
     address = memory.ctypes.data
     array = Array(dtype, shape, tuple(strides), address, address, address + size, owner=memory)
     if values is not None:
@@ -137,9 +129,7 @@ def input_values(parameter: Parameter, loaded: npt.NDArray) -> npt.NDArray:
         return decode(loaded.view(np.uint16), dtype)
     fits = {"float": "fiu", "int": "iu", "bool": "b"}[dtype.kind]
     if kind not in fits:
-        raise HkcError(
-            f"--input {parameter.name}: wrong element type", expected=dtype.name, got=str(loaded.dtype)
-        )
+        raise HkcError(f"--input {parameter.name}: wrong element type", expected=dtype.name, got=str(loaded.dtype))
     values = loaded.astype(np.float64 if dtype.is_float else np.bool_ if dtype.kind == "bool" else np.int64)
     if dtype.kind == "int" and values.size:
         info = np.iinfo(dtype.numpy)

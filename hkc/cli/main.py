@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from hkc.cli import compile_command, opt_command
+from hkc.cli import compile_command, emulate_command, opt_command, run_command
 from hkc.errors import HkcError, render
 
-_COMMANDS = (compile_command, opt_command)
+_COMMANDS = (compile_command, run_command, opt_command, emulate_command)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -12,9 +12,7 @@ from hkc.driver.files import read_text, write_text
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """The command's options."""
     parser = commands.add_parser("opt", help="run passes on a dumped module", allow_abbrev=False)
-    parser.add_argument(
-        "file", metavar="FILE.mlir", type=Path, help="a module of any step, as --dump-ir writes it"
-    )
+    parser.add_argument("file", metavar="FILE.mlir", type=Path, help="a module of any step, as --dump-ir writes it")
     parser.add_argument("--passes", required=True, metavar="A,B,C", help="the passes to run, in this order")
     parser.add_argument("--arch", metavar="ARCH", help="target, for a module that names none")
     parser.add_argument("-o", dest="output", metavar="OUT", type=Path, help="file to write (default: stdout)")

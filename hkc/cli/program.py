@@ -13,6 +13,8 @@ from hkc.driver.source import Source, open_source
 from hkc.errors import HkcError
 
 if TYPE_CHECKING:
+    from mlir import ir
+
     from hkc.driver.compile import CompiledKernel
 
 
@@ -23,9 +25,7 @@ def add_program_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="FILE.tile or FILE.py, with :kernel to pick one of several; a dumped .mlir; a .ll",
     )
-    parser.add_argument(
-        "--arch", metavar="ARCH", help="target: gfx942 or gfx950 (default: HKC_ARCH, else gfx950)"
-    )
+    parser.add_argument("--arch", metavar="ARCH", help="target: gfx942 or gfx950 (default: HKC_ARCH, else gfx950)")
     parser.add_argument(
         "-D",
         dest="define",
@@ -45,9 +45,7 @@ def definitions(options: argparse.Namespace) -> dict[str, str]:
     for text in options.define:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier() or not value:
-            raise HkcError(
-                f"-D {text}: not a definition", expected="-D NAME=VALUE", hint="for example -D BM=128"
-            )
+            raise HkcError(f"-D {text}: not a definition", expected="-D NAME=VALUE", hint="for example -D BM=128")
         if name in table:
             raise HkcError(f"-D {name} is given twice", got=f"{table[name]} and {value}")
         table[name] = value
@@ -63,25 +61,35 @@ class Program:
     constants: dict[str, Any]
     sizes: dict[str, str]
 
-    def compile(self, dump: Path | None, dtypes: dict[str, Any] | None = None) -> CompiledKernel:
+    @property
+    def from_source(self) -> bool:
+        """Whether it is a program of the language, for any target."""
+        return self.source.kernel is not None
+
+    def module(self, dtypes: dict[str, Any]) -> ir.Module:
+        """The program's module, before any pass that it has not been through."""
+        if self.source.kernel is not None:
+            from hkc.lang.elaborate import elaborate
+
+            return elaborate(self.source.kernel, self.constants, dtypes)
+        from hkc.dialect.context import parse_module
+
+        return parse_module(self.source.text, str(self.source.path))
+
+    def compile(
+        self, dump: Path | None, arch: str | None = None, dtypes: dict[str, Any] | None = None
+    ) -> CompiledKernel:
         """Compile it, from the step that the file is at."""
         from hkc.driver import compile as flow
         from hkc.driver.dump import Dumper
 
         dumper = Dumper(dump) if dump is not None else None
-        source = self.source
+        source, arch = self.source, arch or self.arch
         if source.form == "ll":
-            return flow.compile_llvm(source.text, self.arch, str(source.path), dumper=dumper)
-        if source.form == "mlir":
-
-            def parse() -> Any:
-                from hkc.dialect.context import parse_module
-
-                return parse_module(source.text, str(source.path))
-
-            return flow.compile_module(parse, self.arch, dumper=dumper)
-        assert source.kernel is not None
-        return flow.compile_kernel(source.kernel, self.arch, self.constants, dtypes or {}, dumper=dumper)
+            return flow.compile_llvm(source.text, arch, str(source.path), dumper=dumper)
+        if source.kernel is None:
+            return flow.compile_module(lambda: self.module({}), arch, dumper=dumper)
+        return flow.compile_kernel(source.kernel, arch, self.constants, dtypes or {}, dumper=dumper)
 
 
 def open_program(options: argparse.Namespace) -> Program:

@@ -78,9 +78,7 @@ class _Worker:
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").splitlines()
         # An assertion's stack trace follows the message that matters.
-        cut = next(
-            (i for i, line in enumerate(lines) if line.startswith(("Stack dump", "PLEASE submit"))), None
-        )
+        cut = next((i for i, line in enumerate(lines) if line.startswith(("Stack dump", "PLEASE submit"))), None)
         lines = [line for line in lines[:cut] if line.strip()][-_STDERR_LINES:]
         end = f"signal {-code}" if code < 0 else f"status {code}"
         return "\n    ".join([f"the process ended with {end}", *lines])

@@ -18,9 +18,7 @@ _PACKAGES = ("hkc.dialect", "hkc.passes", "hkc.lang", "hkc.targets", "hkc.driver
 _BINARIES = ("llvmlite", "mlir")
 
 
-def cache_key(
-    definition: KernelDef, arch: str, constants: Mapping[str, Any], dtypes: Mapping[str, Any]
-) -> str:
+def cache_key(definition: KernelDef, arch: str, constants: Mapping[str, Any], dtypes: Mapping[str, Any]) -> str:
     """The key of a kernel for ``arch`` with its compile-time ``constants`` and the element types of its
     views.
 

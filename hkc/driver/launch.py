@@ -72,9 +72,7 @@ def _upload(device: Device, arrays: list[Array]) -> list[_Range]:
     """Copies of the arrays' bytes on the device, one for all that overlap."""
     ranges: list[_Range] = []
     for array in sorted(arrays, key=lambda a: a.low):
-        if ranges and (
-            array.low < ranges[-1].high or (array.low, array.high) == (ranges[-1].low, ranges[-1].high)
-        ):
+        if ranges and (array.low < ranges[-1].high or (array.low, array.high) == (ranges[-1].low, ranges[-1].high)):
             ranges[-1].high = max(ranges[-1].high, array.high)
         else:
             ranges.append(_Range(array.low, array.high))

@@ -171,9 +171,7 @@ def occupancy(target: Target, used: Resources) -> Occupancy:
     if used.lds:
         groups["LDS"] = target.lds_bytes // _round_up(used.lds, target.lds_granule)
     # The hardware's own limit is the one to name when nothing is below it.
-    limit = min(
-        sorted(groups, key=lambda name: name != "the waves a SIMD holds"), key=lambda name: groups[name]
-    )
+    limit = min(sorted(groups, key=lambda name: name != "the waves a SIMD holds"), key=lambda name: groups[name])
     return Occupancy(groups[limit] * waves / target.simds, limit)
 
 

@@ -11,9 +11,7 @@ def read_resources(hsaco: bytes) -> Resources:
     """The resources of the (first) kernel. Raises HkcError if the code object holds none."""
     kernels = list(read_code_object(hsaco).kernels.values())
     if not kernels:
-        raise HkcError(
-            "the program defines no kernel", hint="a kernel in LLVM IR is an amdgpu_kernel function"
-        )
+        raise HkcError("the program defines no kernel", hint="a kernel in LLVM IR is an amdgpu_kernel function")
     kernel = kernels[0]
     return Resources(
         name=kernel.name,

@@ -113,8 +113,6 @@ def _python_error(path: Path, error: BaseException) -> HkcError:
         return HkcError(
             f"Python can't read this: {error.msg}", Span(str(path), error.lineno, max(error.offset or 1, 1))
         )
-    lines = [
-        f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path and f.lineno
-    ]
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path and f.lineno]
     span = Span(str(path), lines[-1], 1) if lines else None
     return HkcError(f"the Python program stopped with {what}", span)

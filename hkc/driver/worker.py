@@ -15,6 +15,7 @@ import sys
 
 TYPE_CHECKING = False  # typing itself would cost start-up time
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
     from typing import BinaryIO
 
@@ -43,7 +44,35 @@ class Failure(Exception):
     """A request that LLVM refused politely: the stage and LLVM's message."""
 
 
-def generate(llvm: ModuleType, text: str, arch: str, level: int) -> tuple[bytes, str, dict[str, float]]:
+def in_child(work: Callable[[], bytes]) -> Callable[[], bytes]:
+    """Start ``work`` in a forked child; calling the result waits for its bytes (none if it failed).
+
+    Emission changes the module that it emits, so object and assembly need a copy each: a child has one, and
+    runs on another core meanwhile.
+    """
+    import os
+
+    source, sink = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the parent meets the same error, and prints it
+            with os.fdopen(sink, "wb") as stream:
+                stream.write(work())
+        finally:
+            os._exit(0)
+    os.close(sink)
+
+    def result() -> bytes:
+        with os.fdopen(source, "rb") as stream:
+            data = stream.read()
+        os.waitpid(child, 0)
+        return data
+
+    return result
+
+
+def generate(llvm: ModuleType, text: str, arch: str, level: int) -> tuple[bytes, bytes, dict[str, float]]:
     """Optimise and emit one module; the same text always gives the same bytes (a fresh context each time)."""
     from time import perf_counter
 
@@ -59,13 +88,16 @@ def generate(llvm: ModuleType, text: str, arch: str, level: int) -> tuple[bytes,
         builder = llvm.create_pass_builder(machine, tuning)
         builder.getModulePassManager().run(module, builder)
         optimized = perf_counter()
-        # Emission runs IR passes of its own on the module, so the second one starts from a copy.
-        copy = module.clone()
-        obj = machine.emit_object(module)
         machine.set_asm_verbosity(True)
-        assembly = machine.emit_assembly(copy)
+        wait = in_child(lambda: machine.emit_assembly(module).encode())
+        try:
+            obj = machine.emit_object(module)
+        finally:
+            assembly = wait()
     except RuntimeError as error:
         raise Failure("emit", str(error)) from None
+    if not assembly:
+        raise Failure("emit", "LLVM wrote the object, but stopped while writing its assembly")
     done = perf_counter()
     return obj, assembly, {"optimize": optimized - start, "emit": done - optimized}
 
@@ -81,13 +113,13 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
     while (head := read_frame(requests)) is not None and (text := read_frame(requests)) is not None:
         options = json.loads(head)
         reply: dict[str, object] = {"error": None, "seconds": {}}
-        obj, assembly = b"", ""
+        obj, assembly = b"", b""
         try:
             obj, assembly, reply["seconds"] = generate(llvm, text.decode(), options["arch"], options["level"])
         except Failure as failure:
             stage, message = failure.args
             reply["error"] = {"stage": stage, "message": message}
-        write_frames(replies, json.dumps(reply).encode(), obj, assembly.encode())
+        write_frames(replies, json.dumps(reply).encode(), obj, assembly)
 
 
 def main() -> None:
