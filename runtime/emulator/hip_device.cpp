@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "hip_state.h"
 
@@ -68,75 +69,58 @@ void fill_common(Properties& p, int device) {
     p.isLargeBar = 1;
 }
 
-int attribute_value(hipDeviceAttribute_t attribute, const DeviceInfo& info, int device, bool& known) {
-    switch (attribute) {
-        case hipDeviceAttributeEccEnabled:
-        case hipDeviceAttributeAsyncEngineCount:
-        case hipDeviceAttributeCanMapHostMemory:
-        case hipDeviceAttributeConcurrentKernels:
-        case hipDeviceAttributeUnifiedAddressing:
-        case hipDeviceAttributeIsLargeBar:
-        case hipDeviceAttributeFineGrainSupport:
-            return 1;
-        case hipDeviceAttributeCooperativeLaunch:
-        case hipDeviceAttributeIntegrated:
-        case hipDeviceAttributeManagedMemory:
-        case hipDeviceAttributePciDeviceId:
-        case hipDeviceAttributePciDomainID:
-        case hipDeviceAttributeReservedSharedMemPerBlock:
-        case hipDeviceAttributeMemoryPoolsSupported:
-        case hipDeviceAttributeAsicRevision:
-            return 0;
-        case hipDeviceAttributeClockRate:
-            return info.clock_khz;
-        case hipDeviceAttributeL2CacheSize:
-            return info.l2_bytes;
-        case hipDeviceAttributeComputeCapabilityMajor:
-            return info.major;
-        case hipDeviceAttributeComputeCapabilityMinor:
-            return info.minor;
-        case hipDeviceAttributeMaxBlocksPerMultiProcessor:
-            return max_workgroups_per_cu;
-        case hipDeviceAttributeMaxBlockDimX:
-        case hipDeviceAttributeMaxBlockDimY:
-        case hipDeviceAttributeMaxBlockDimZ:
-        case hipDeviceAttributeMaxThreadsPerBlock:
-            return max_workgroup;
-        case hipDeviceAttributeMaxGridDimX:
-            return max_grid[0];
-        case hipDeviceAttributeMaxGridDimY:
-            return max_grid[1];
-        case hipDeviceAttributeMaxGridDimZ:
-            return max_grid[2];
-        case hipDeviceAttributeMaxThreadsPerMultiProcessor:
-            return max_waves_per_simd * simds_per_cu * wavefront_size;
-        case hipDeviceAttributeMemoryBusWidth:
-            return info.memory_bus_bits;
-        case hipDeviceAttributeMemoryClockRate:
-            return info.memory_clock_khz;
-        case hipDeviceAttributeMultiprocessorCount:
-        case hipDeviceAttributePhysicalMultiProcessorCount:
-            return info.compute_units;
-        case hipDeviceAttributePciBusId:
-            return pci_bus_base + device;
-        case hipDeviceAttributeMaxRegistersPerBlock:
-            return registers_per_block;
-        case hipDeviceAttributeMaxRegistersPerMultiprocessor:
-            return registers_per_cu;
-        case hipDeviceAttributeMaxSharedMemoryPerBlock:
-        case hipDeviceAttributeSharedMemPerBlockOptin:
-        case hipDeviceAttributeSharedMemPerMultiprocessor:
-        case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor:
-            return static_cast<int>(info.lds_bytes);
-        case hipDeviceAttributeTotalConstantMemory:
-            return static_cast<int>(max_pitch);
-        case hipDeviceAttributeWarpSize:
-            return wavefront_size;
-        case hipDeviceAttributeWallClockRate:
-            return wall_clock_khz;
-    }
-    known = false;
-    return 0;
+struct Attribute {
+    hipDeviceAttribute_t attribute;
+    int value;
+};
+
+std::vector<Attribute> attributes(const DeviceInfo& info, int device) {
+    const int lds = static_cast<int>(info.lds_bytes);
+    const int lanes_per_cu = max_waves_per_simd * simds_per_cu * wavefront_size;
+    return {
+        {hipDeviceAttributeEccEnabled, 1},
+        {hipDeviceAttributeAsyncEngineCount, 1},
+        {hipDeviceAttributeCanMapHostMemory, 1},
+        {hipDeviceAttributeClockRate, info.clock_khz},
+        {hipDeviceAttributeConcurrentKernels, 1},
+        {hipDeviceAttributeCooperativeLaunch, 0},
+        {hipDeviceAttributeIntegrated, 0},
+        {hipDeviceAttributeL2CacheSize, info.l2_bytes},
+        {hipDeviceAttributeComputeCapabilityMajor, info.major},
+        {hipDeviceAttributeComputeCapabilityMinor, info.minor},
+        {hipDeviceAttributeManagedMemory, 0},
+        {hipDeviceAttributeMaxBlocksPerMultiProcessor, max_workgroups_per_cu},
+        {hipDeviceAttributeMaxBlockDimX, max_workgroup},
+        {hipDeviceAttributeMaxBlockDimY, max_workgroup},
+        {hipDeviceAttributeMaxBlockDimZ, max_workgroup},
+        {hipDeviceAttributeMaxThreadsPerBlock, max_workgroup},
+        {hipDeviceAttributeMaxGridDimX, max_grid[0]},
+        {hipDeviceAttributeMaxGridDimY, max_grid[1]},
+        {hipDeviceAttributeMaxGridDimZ, max_grid[2]},
+        {hipDeviceAttributeMaxThreadsPerMultiProcessor, lanes_per_cu},
+        {hipDeviceAttributeMemoryBusWidth, info.memory_bus_bits},
+        {hipDeviceAttributeMemoryClockRate, info.memory_clock_khz},
+        {hipDeviceAttributeMultiprocessorCount, info.compute_units},
+        {hipDeviceAttributePhysicalMultiProcessorCount, info.compute_units},
+        {hipDeviceAttributePciBusId, pci_bus_base + device},
+        {hipDeviceAttributePciDeviceId, 0},
+        {hipDeviceAttributePciDomainID, 0},
+        {hipDeviceAttributeMaxRegistersPerBlock, registers_per_block},
+        {hipDeviceAttributeMaxRegistersPerMultiprocessor, registers_per_cu},
+        {hipDeviceAttributeReservedSharedMemPerBlock, 0},
+        {hipDeviceAttributeMaxSharedMemoryPerBlock, lds},
+        {hipDeviceAttributeSharedMemPerBlockOptin, lds},
+        {hipDeviceAttributeSharedMemPerMultiprocessor, lds},
+        {hipDeviceAttributeMaxSharedMemoryPerMultiprocessor, lds},
+        {hipDeviceAttributeTotalConstantMemory, static_cast<int>(max_pitch)},
+        {hipDeviceAttributeUnifiedAddressing, 1},
+        {hipDeviceAttributeWarpSize, wavefront_size},
+        {hipDeviceAttributeMemoryPoolsSupported, 0},
+        {hipDeviceAttributeIsLargeBar, 1},
+        {hipDeviceAttributeAsicRevision, 0},
+        {hipDeviceAttributeFineGrainSupport, 1},
+        {hipDeviceAttributeWallClockRate, wall_clock_khz},
+    };
 }
 
 }  // namespace
@@ -240,14 +224,17 @@ HIP_API hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000* properties, int 
     return hipGetDevicePropertiesR0000(properties, device);
 }
 
-HIP_API hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
-    if (value == nullptr) return finish(hipErrorInvalidValue);
-    if (!valid_device(device)) return finish(hipErrorInvalidDevice);
-    bool known = true;
-    const int result = attribute_value(attribute, device_table[device], device, known);
-    if (!known) return finish(hipErrorInvalidValue, "the emulated device does not have this attribute");
-    *value = result;
-    return hipSuccess;
+HIP_API hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t wanted, int device) {
+    return guarded([&] {
+        if (value == nullptr) return finish(hipErrorInvalidValue);
+        if (!valid_device(device)) return finish(hipErrorInvalidDevice);
+        for (const Attribute& known : attributes(device_table[device], device)) {
+            if (known.attribute != wanted) continue;
+            *value = known.value;
+            return hipSuccess;
+        }
+        return finish(hipErrorInvalidValue, "the emulated device does not have this attribute");
+    });
 }
 
 // Work runs when it is submitted, so nothing is ever left to wait for.
