@@ -13,7 +13,7 @@ from mlir import ir
 from mlir.dialects import scf
 
 from hkc.dialect.irdl import get_int
-from hkc.dialect.locations import location_of, span_of
+from hkc.dialect.locations import location_of, name_of, span_of
 from hkc.dialect.ops import Aligned, Copy, Dim, LdsAlloc, LdsRead, LdsSlot, LdsWrite, Load, MaskedLoad, Wait
 from hkc.dialect.types import TileType, tile_type
 from hkc.dialect.verify import walk
@@ -94,8 +94,15 @@ def stage_operands(module: ir.Module, waves: int) -> None:
 def allocate(function: ir.Operation, load: ir.Operation, buffers: int) -> ir.Value:
     """LDS for a load's tile, allocated at the top of the kernel."""
     type_ = tile_type(load.results[0])
-    with ir.InsertionPoint.at_block_begin(body_of(function)), location_of(load):
+    with ir.InsertionPoint.at_block_begin(body_of(function)), location_of(_named(load)):
         return LdsAlloc.build(buffers, *type_.shape, type_.dtype)
+
+
+def _named(load: ir.Operation) -> ir.Operation:
+    """The op that carries the program's name for the tile: the load, or a transpose of it."""
+    users = [use.owner.operation for use in load.results[0].uses]
+    named = (op for op in (load, *users) if op.name in (Load.name, "tile.transpose") and name_of(op))
+    return next(named, load)
 
 
 def stage_in_place(load: ir.Operation, waves: int, lds: ir.Value) -> None:

@@ -1,0 +1,92 @@
+"""Staging through LDS, register staging, and the LDS budget."""
+
+from __future__ import annotations
+
+import pytest
+from hkc.dialect.irdl import get_int
+from hkc.dialect.ops import LdsAlloc
+from hkc.dialect.types import lds_type
+from hkc.dialect.verify import walk
+from hkc.errors import HkcError
+from hkc.passes.insert_buffer_loads import CONFLICTS
+from hkc.passes.rebuild import kernel_of
+from mlir import ir
+
+from .conftest import Make
+
+
+def names(module: ir.Module) -> list[str]:
+    return [op.name for op in walk(kernel_of(module))]
+
+
+def test_gfx950_copies_straight_to_lds(make: Make, gemm: str) -> None:
+    found = names(make(gemm, "gfx950", "insert-buffer-loads"))
+    assert found.count("tile.copy") == 4, "two in the prologue, two in the loop"
+    assert "tile.buffer_load" not in found
+
+
+def test_gfx942_goes_through_registers(make: Make, gemm: str) -> None:
+    found = names(make(gemm, "gfx942", "insert-buffer-loads"))
+    assert "tile.copy" not in found
+    assert found.count("tile.buffer_load") == 4
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_tail_and_store_have_masked_paths(make: Make, gemm: str, arch: str) -> None:
+    found = names(make(gemm, arch, "insert-buffer-loads"))
+    assert found.count("tile.masked_load") == 2
+    assert found.count("tile.masked_store") == found.count("tile.buffer_store") == 1
+    assert "tile.load" not in found
+    assert "tile.store" not in found
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("stages", [1, 2])
+def test_lds_holds_one_tile_a_stage_without_conflicts(make: Make, gemm: str, arch: str, stages: int) -> None:
+    module = make(gemm, arch, "insert-buffer-loads", STAGES=stages)
+    allocations = [op for op in walk(kernel_of(module)) if op.name == LdsAlloc.name]
+    assert [lds_type(op.results[0]).shape for op in allocations] == [(stages, 128, 64)] * 2
+    assert [get_int(op, CONFLICTS) for op in allocations] == [0, 0]
+
+
+def test_a_tile_too_small_for_direct_copies_goes_through_registers(make: Make, gemm: str) -> None:
+    found = names(make(gemm, "gfx950", "insert-buffer-loads", BM=16, BN=64, BK=16))
+    assert "tile.buffer_load" in found
+
+
+def test_loads_at_computed_offsets_are_staged_in_place(make: Make, gemm: str) -> None:
+    shifted = gemm.replace("a = A[m : m + BM, k : k + BK]", "j = k + 0 * m\n a = A[m : m + BM, j : j + BK]")
+    found = names(make(shifted, "gfx950", "insert-buffer-loads"))
+    assert "tile.masked_load" in found
+    assert found.count("tile.lds_alloc") == 2
+
+
+def test_over_the_lds_limit_names_the_tiles(make: Make, gemm: str) -> None:
+    with pytest.raises(HkcError, match="need 98304 bytes of LDS, gfx942 has 65536") as caught:
+        make(gemm, "gfx942", "insert-buffer-loads", STAGES=3)
+    notes = [message for message, _ in caught.value.notes]
+    assert any(n.startswith("a: 3 x 128x64 bf16 = 49152 bytes") for n in notes)
+    assert any(n.startswith("b: 3 x 128x64 bf16 = 49152 bytes") for n in notes)
+    assert all(span is not None for _, span in caught.value.notes)
+
+
+def test_too_many_stages_is_an_error(make: Make, gemm: str) -> None:
+    with pytest.raises(HkcError, match="stages") as caught:
+        make(gemm, "gfx950", "insert-buffer-loads", STAGES=9, BM=32, BN=32)
+    assert caught.value.expected == "1 to 4"
+
+
+TWICE = """
+kernel k(A: view[64, 64, bf16], C: view[64, 64, bf16]) grid (1) {
+    s = lds(1, 64, 64, bf16)
+    t = copy(A[0 : 64, 0 : 64], s[0])
+    wait(t)
+    wait(t)
+    C[0 : 64, 0 : 64] = read(s[0])
+}
+"""
+
+
+def test_waiting_twice_on_a_register_staged_copy_is_an_error(make: Make) -> None:
+    with pytest.raises(HkcError, match="token is used twice"):
+        make(TWICE, "gfx942", "insert-buffer-loads")
