@@ -102,9 +102,7 @@ def _checked(constant: syntax.Constant, value: object) -> object:
     if isinstance(converted, int) and not isinstance(converted, bool) and isinstance(default, float):
         converted = float(converted)
     if not isinstance(converted, bool | int | float | str | DType):
-        raise HkcError(
-            f"{constant.name} can't be a {type(value).__name__}", constant.span, expected=_expected(default)
-        )
+        raise HkcError(f"{constant.name} can't be a {type(value).__name__}", constant.span, expected=_expected(default))
     if default is not None and type(converted) is not type(default):
         raise HkcError(
             f"{constant.name}={_shown(value)} is not {_expected(default)}",

@@ -41,9 +41,7 @@ def elaborate(
 
 
 class _Elaborator:
-    def __init__(
-        self, kernel: syntax.KernelDef, constants: Mapping[str, object], arguments: list[Argument]
-    ) -> None:
+    def __init__(self, kernel: syntax.KernelDef, constants: Mapping[str, object], arguments: list[Argument]) -> None:
         self.kernel = kernel
         self.constants = constants
         self.arguments = arguments
@@ -170,10 +168,7 @@ class _Elaborator:
             inner.names[name] = Binding(argument, before.names[name].span)
         with loop.point:
             self.block(statement.body)
-            ends = [
-                self._loop_end(n, a, before.names[n], inner)
-                for n, a in zip(names, loop.arguments, strict=True)
-            ]
+            ends = [self._loop_end(n, a, before.names[n], inner) for n, a in zip(names, loop.arguments, strict=True)]
         self.scope = before
         with at(statement.span):
             results = loop.finish(ends)
@@ -233,9 +228,7 @@ class _Elaborator:
                 self.block(body)
         self.scope = before
         then, otherwise = branches
-        names = sorted(
-            n for n in {*then.assigned, *otherwise.assigned} if n in then.names and n in otherwise.names
-        )
+        names = sorted(n for n in {*then.assigned, *otherwise.assigned} if n in then.names and n in otherwise.names)
         pairs = [self._merge(n, choice, then, otherwise) for n in names]
         with at(statement.span):
             results = choice.finish(names, [p[0] for p in pairs], [p[1] for p in pairs])
@@ -245,9 +238,7 @@ class _Elaborator:
         before.hide(then, "branch")
         before.hide(otherwise, "branch")
 
-    def _merge(
-        self, name: str, choice: structure.Choice, then: Scope, otherwise: Scope
-    ) -> tuple[Value, Value]:
+    def _merge(self, name: str, choice: structure.Choice, then: Scope, otherwise: Scope) -> tuple[Value, Value]:
         """A variable's values at the end of both branches, of one type."""
         ends = [then.names[name], otherwise.names[name]]
         values = [e.value for e in ends]
@@ -271,9 +262,7 @@ class _Elaborator:
                 f"{name} has two types after the if",
                 ends[0].span if name in then.assigned else ends[1].span,
                 got=f"{describe_type(values[0])} in one branch, {describe_type(values[1])} in the other",
-                notes=[
-                    (f"the other {name} is here", ends[1].span if name in then.assigned else ends[0].span)
-                ],
+                notes=[(f"the other {name} is here", ends[1].span if name in then.assigned else ends[0].span)],
             )
         return merged[0], merged[1]
 

@@ -32,11 +32,7 @@ class Expressions:
         """A name's value if it is a constant; raises NotConstant otherwise."""
         binding = self.scope.names.get(node.name)
         if binding is None:
-            if (
-                node.name in consteval.NAMED
-                and node.name not in self.axes
-                and node.name not in self.scope.hidden
-            ):
+            if node.name in consteval.NAMED and node.name not in self.axes and node.name not in self.scope.hidden:
                 return consteval.NAMED[node.name]
         elif operations.is_constant(binding.value):
             return binding.value
@@ -221,11 +217,7 @@ class Expressions:
 
     def method(self, node: syntax.MethodCall) -> Any:
         if node.method != "to" or len(node.arguments) != 1:
-            hint = (
-                "write x.T"
-                if node.method in ("T", "transpose")
-                else functions.suggestion(node.method, ["to"])
-            )
+            hint = "write x.T" if node.method in ("T", "transpose") else functions.suggestion(node.method, ["to"])
             if node.method in functions.FUNCTIONS and not node.arguments:
                 hint = f"write {node.method}(x)"
             raise HkcError(
@@ -258,9 +250,7 @@ class Expressions:
     def _named(self, node: syntax.Attribute) -> Any:
         """The value whose property is asked for; a name, so that asking computes nothing."""
         if not isinstance(node.base, syntax.Name):
-            raise HkcError(
-                f".{node.name} is asked of a name", node.span, hint="give the expression a name first"
-            )
+            raise HkcError(f".{node.name} is asked of a name", node.span, hint="give the expression a name first")
         return self.value(node.base)
 
     def index(self, node: syntax.Index) -> Any:
@@ -280,9 +270,7 @@ class Expressions:
 
     def _shape(self, node: syntax.Index, shape: syntax.Attribute) -> Any:
         base = self._named(shape)
-        axes = (
-            base.type.dims if isinstance(base, View) else base.shape if isinstance(base, Tile | Lds) else None
-        )
+        axes = base.type.dims if isinstance(base, View) else base.shape if isinstance(base, Tile | Lds) else None
         if axes is None:
             raise HkcError(f"{describe_type(base)} has no shape", node.span)
         axis = None

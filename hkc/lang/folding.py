@@ -149,9 +149,7 @@ def make_typed(value: Any, dtype: DType) -> Typed:
     if dtype.kind == "float":
         return Typed(round_float(float(value), dtype), dtype)
     if isinstance(value, float):
-        raise HkcError(
-            f"{value} is not an integer", here(), expected=dtype.name, hint="a float literal has a point"
-        )
+        raise HkcError(f"{value} is not an integer", here(), expected=dtype.name, hint="a float literal has a point")
     if dtype.kind == "bool":
         return Typed(int(bool(value)), dtype)
     limit = 1 << (dtype.bits - 1)

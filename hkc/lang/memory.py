@@ -35,9 +35,7 @@ def region(view: Any, offsets: Sequence[Any], extents: Sequence[Any]) -> Region:
         raise HkcError(f"{describe_type(view)} can't be sliced", here(), expected="a view")
     rank = view.type.rank
     if len(offsets) != rank or len(extents) != rank:
-        raise HkcError(
-            f"a view of rank {rank} takes {rank} slice{'s' * (rank != 1)}", here(), got=str(len(offsets))
-        )
+        raise HkcError(f"a view of rank {rank} takes {rank} slice{'s' * (rank != 1)}", here(), got=str(len(offsets)))
     return Region(view, tuple(offsets), tuple(extent(e, "the slice") for e in extents))
 
 
@@ -127,9 +125,7 @@ def copy(part: Any, slot: Any, when: Any = True) -> Token:
 
 def _slot(value: Any) -> Lds:
     if not isinstance(value, Lds):
-        raise HkcError(
-            f"{describe_type(value)} is no LDS slot", here(), expected="one of an allocation: s[0]"
-        )
+        raise HkcError(f"{describe_type(value)} is no LDS slot", here(), expected="one of an allocation: s[0]")
     if value.type.rank != 2:
         raise HkcError("name one buffer of the LDS allocation", here(), got=describe_type(value), hint="s[0]")
     return value
@@ -145,9 +141,7 @@ def write(tile: Any, slot: Any) -> Token:
     target = _slot(slot)
     type_ = TileType(target.shape, target.dtype)
     if not isinstance(tile, Tile) or tile.type != type_:
-        raise HkcError(
-            "write takes a tile like the LDS slot", here(), expected=f"a {type_}", got=describe_type(tile)
-        )
+        raise HkcError("write takes a tile like the LDS slot", here(), expected=f"a {type_}", got=describe_type(tile))
     return Token(emit(ops.LdsWrite.build, tile.ir, target.ir))
 
 
@@ -210,9 +204,7 @@ def wave() -> Scalar:
 def wait(*tokens: Any) -> None:
     """This wavefront's part of these copies and writes is in LDS afterwards."""
     if not tokens:
-        raise HkcError(
-            "wait needs the tokens to wait for", here(), expected="what copy() or write() returned"
-        )
+        raise HkcError("wait needs the tokens to wait for", here(), expected="what copy() or write() returned")
     for token in tokens:
         if not isinstance(token, Token):
             raise HkcError(
@@ -233,9 +225,7 @@ def waitcnt(*, vmcnt: Any = None, lgkmcnt: Any = None) -> None:
         if count is None:
             continue
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits[name]:
-            raise HkcError(
-                f"{name} is out of range", here(), expected=f"0 to {limits[name]}", got=describe_type(count)
-            )
+            raise HkcError(f"{name} is out of range", here(), expected=f"0 to {limits[name]}", got=describe_type(count))
     emit(ops.Waitcnt.build, vmcnt, lgkmcnt)
 
 

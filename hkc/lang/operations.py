@@ -282,7 +282,5 @@ def where(test: Any, then: Any, otherwise: Any) -> Any:
     a, b = splat(then, like), splat(otherwise, like)
     _same_type("where", a, b)
     if a.shape != test.shape:
-        raise HkcError(
-            "the condition and the values have different shapes", here(), got=f"{test.type} and {a.type}"
-        )
+        raise HkcError("the condition and the values have different shapes", here(), got=f"{test.type} and {a.type}")
     return Tile(emit(ops.Select.build, test.ir, a.ir, b.ir))

@@ -24,9 +24,7 @@ def signature(
     ``dtypes`` gives the element types of views that the source leaves open. Raises HkcError for a malformed
     annotation, and for a view that has no element type by any way.
     """
-    arguments = [
-        Argument(p.name, _type(p, p.annotation, constants, dtypes or {}), p.span) for p in kernel.parameters
-    ]
+    arguments = [Argument(p.name, _type(p, p.annotation, constants, dtypes or {}), p.span) for p in kernel.parameters]
     names = {a.name: a for a in arguments}
     for argument, parameter in zip(arguments, kernel.parameters, strict=True):
         for symbol in argument.type.dims if isinstance(argument.type, ViewType) else ():

@@ -45,9 +45,7 @@ def _statements(body: Sequence[syntax.Statement]) -> None:
             for target in statement.targets:
                 _target(target)
             if len(statement.targets) != len(statement.values):
-                raise HkcError(
-                    f"{len(statement.values)} values for {len(statement.targets)} targets", statement.span
-                )
+                raise HkcError(f"{len(statement.values)} values for {len(statement.targets)} targets", statement.span)
         elif isinstance(statement, syntax.AugmentedAssign):
             _target(statement.target)
         elif isinstance(statement, syntax.Evaluate):

@@ -235,11 +235,7 @@ def describe_type(value: object) -> str:
     """What a value is, for messages: ``128x64 bf16 tile``, ``i32``, ``the int 3``."""
     if isinstance(value, Value):
         if isinstance(value, Scalar):
-            return (
-                f"an {value.type.name} scalar"
-                if value.type.name[0] in "ifaeou"
-                else f"a {value.type.name} scalar"
-            )
+            return f"an {value.type.name} scalar" if value.type.name[0] in "ifaeou" else f"a {value.type.name} scalar"
         if isinstance(value, View):
             return f"a view of {value.type.dtype.name}"
         return f"a {value.type}"

@@ -1,0 +1,172 @@
+"""The names that a Python kernel uses, as editors and type checkers see them.
+
+A kernel's body is read, not run, so calling one of these functions elsewhere raises; only ``cdiv``, the element
+types and ``View[...]`` work as plain Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from hkc.errors import HkcError
+
+# What a kernel computes with has no Python type outside of it.
+Value = Any
+
+inf = float("inf")
+nan = float("nan")
+
+
+def _outside(name: str) -> HkcError:
+    return HkcError(
+        f"hk.{name} was called by Python itself",
+        hint=f"{name} belongs in the body of a function decorated with @hk.kernel, which is read and not run",
+    )
+
+
+class View:
+    """A strided array argument: ``hk.View["M", "K"]`` or ``hk.View["M", "K", hk.bf16]``."""
+
+    def __init__(self) -> None:
+        raise _outside("View")
+
+    def __class_getitem__(cls, items: object) -> Any:
+        return cls
+
+
+def cdiv(a: int, b: int) -> int:
+    """a / b rounded up; also plain Python on integers."""
+    return -(-a // b)
+
+
+def block(axis: int) -> Value:
+    """This workgroup's index in the grid along an axis (0-2)."""
+    raise _outside("block")
+
+
+def wave() -> Value:
+    """This wavefront's index in the workgroup."""
+    raise _outside("wave")
+
+
+def range(low: Value, high: Value = ..., step: Value = 1, *, stages: int = 1, schedule: str = "") -> Any:
+    """The values of a loop's variable; ``stages`` and ``schedule`` say how its loads are pipelined."""
+    raise _outside("range")
+
+
+def min(x: Value, y: Value, *more: Value) -> Value:
+    """The smaller; of tiles element by element."""
+    raise _outside("min")
+
+
+def max(x: Value, y: Value, *more: Value) -> Value:
+    """The larger; of tiles element by element."""
+    raise _outside("max")
+
+
+def aligned(view: Value) -> Value:
+    """Whether copies can move the view: unit stride in the last axis, rows and base at multiples of 4 bytes."""
+    raise _outside("aligned")
+
+
+def zeros(*shape_and_dtype: Any) -> Value:
+    """A tile of zeros: ``zeros(128, 128, hk.f32)``."""
+    raise _outside("zeros")
+
+
+def full(value: Value, *shape_and_dtype: Any) -> Value:
+    """A tile of one value: ``full(1.0, 128, 128, hk.f32)``."""
+    raise _outside("full")
+
+
+def where(condition: Value, x: Value, y: Value) -> Value:
+    """``x`` where the condition holds, else ``y``, element by element."""
+    raise _outside("where")
+
+
+def exp(x: Value) -> Value:
+    """e to the x."""
+    raise _outside("exp")
+
+
+def exp2(x: Value) -> Value:
+    """2 to the x."""
+    raise _outside("exp2")
+
+
+def log(x: Value) -> Value:
+    """Natural logarithm."""
+    raise _outside("log")
+
+
+def log2(x: Value) -> Value:
+    """Logarithm to base 2."""
+    raise _outside("log2")
+
+
+def sqrt(x: Value) -> Value:
+    """Square root."""
+    raise _outside("sqrt")
+
+
+def rsqrt(x: Value) -> Value:
+    """1 / square root."""
+    raise _outside("rsqrt")
+
+
+def abs(x: Value) -> Value:
+    """Absolute value."""
+    raise _outside("abs")
+
+
+def lds(buffers: int, rows: int, columns: int, dtype: Any) -> Value:
+    """LDS for some tiles, kept for the whole kernel; ``s[i]`` is one of them."""
+    raise _outside("lds")
+
+
+def copy(source: Value, slot: Value, when: Value = True) -> Value:
+    """Starts an asynchronous copy of a view's slice to an LDS slot; returns a token."""
+    raise _outside("copy")
+
+
+def read(slot: Value) -> Value:
+    """Reads an LDS slot into registers."""
+    raise _outside("read")
+
+
+def write(x: Value, slot: Value) -> Value:
+    """Writes a register tile to an LDS slot; returns a token."""
+    raise _outside("write")
+
+
+def wait(*tokens: Value) -> None:
+    """Waits for this wavefront's part of copies and writes."""
+    raise _outside("wait")
+
+
+def waitcnt(*, vmcnt: int = ..., lgkmcnt: int = ...) -> None:  # type: ignore[assignment]
+    """Waits until at most so many memory operations are outstanding."""
+    raise _outside("waitcnt")
+
+
+def barrier() -> None:
+    """Waits for all wavefronts of the workgroup."""
+    raise _outside("barrier")
+
+
+_PYTHON = {builtins.range: "range", builtins.min: "min", builtins.max: "max", builtins.abs: "abs"}
+
+
+def language_name(thing: object) -> str | None:
+    """The name of a function of the language, None for any other object.
+
+    Python's own range, min, max and abs count as the language's.
+    """
+    name = getattr(thing, "__name__", None)
+    if isinstance(name, str) and name != "language_name" and globals().get(name) is thing and callable(thing):
+        return name
+    try:
+        return _PYTHON.get(thing)  # type: ignore[call-overload]
+    except TypeError:
+        return None
