@@ -152,3 +152,17 @@ def free_bytes(library: HipLibrary) -> int:
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     library.call("hipMemGetInfo", ctypes.byref(free), ctypes.byref(total))
     return free.value
+
+
+def test_offload_bundles(library: HipLibrary) -> None:
+    target = b"hipv4-amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-"
+    table = 24 + 8 + 24 + len(target)
+    bundle = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<QQQQ", 1, table, len(CODE), len(target)) + target + CODE
+    load(library, bundle)
+    with pytest.raises(HipError, match="no code object for gfx950; it has: hipv4-amdgcn") as raised:
+        load(library, bundle, 1)
+    assert raised.value.code == NO_BINARY
+    with pytest.raises(HipError, match="xnack"):
+        load(library, bundle.replace(b":xnack-", b":xnack+"))
+    for at in (24, 32, 40, 48):
+        load_or_error(library, bundle[:at] + b"\xff" * 8 + bundle[at + 8 :])
