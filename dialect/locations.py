@@ -5,11 +5,13 @@ A value that the program named carries ``NameLoc("acc", FileLineColLoc)``; a tem
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from mlir import ir
 
 from hkc.errors import Span
 
-Located = ir.Location | ir.Value | ir.Operation | ir.OpView
+Located: TypeAlias = ir.Location | ir.Value | ir.Operation | ir.OpView
 
 
 def make_loc(span: Span | None, name: str | None = None) -> ir.Location:

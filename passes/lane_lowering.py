@@ -23,16 +23,14 @@ MOST_RECORDS = (1 << 32) - 1  # a buffer descriptor's num_records has 32 bits: C
 _COPIES = '#llvm.alias_scope<id = "copies", domain = #llvm.alias_scope_domain<id = "lds">>'
 _READS = '#llvm.alias_scope<id = "reads", domain = #llvm.alias_scope_domain<id = "lds">>'
 
-Value = ir.Value
-
 
 @dataclass(frozen=True)
 class ViewParts:
     """A view as kernel arguments: base pointer, sizes (i32), strides in elements (i64)."""
 
-    pointer: Value
-    sizes: tuple[Value, ...]
-    strides: tuple[Value, ...]
+    pointer: ir.Value
+    sizes: tuple[ir.Value, ...]
+    strides: tuple[ir.Value, ...]
 
 
 def pointer_type(space: int) -> ir.Type:
@@ -52,44 +50,44 @@ class Lowering(Rebuilder):
     def __init__(self, target: Target) -> None:
         super().__init__(HANDLERS)
         self.target = target
-        self.views: dict[Value, ViewParts] = {}
+        self.views: dict[ir.Value, ViewParts] = {}
         self.globals: list[str] = []
 
-    def view(self, value: Value) -> ViewParts:
+    def view(self, value: ir.Value) -> ViewParts:
         return self.views[value]
 
 
-def _thread() -> Value:
+def _thread() -> ir.Value:
     return rocdl.workitem_id_x(s.i32())
 
 
-def block_id(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def block_id(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     build = (rocdl.workgroup_id_x, rocdl.workgroup_id_y, rocdl.workgroup_id_z)[get_int(op, "axis") or 0]
     return [build(s.i32())]
 
 
-def lane_id(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def lane_id(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     return [s.value(s.bits(_thread(), 0, (lowering.target.wavefront - 1).bit_length()))]
 
 
-def wave_id(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def wave_id(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     wave = s.value(s.bits(_thread(), (lowering.target.wavefront - 1).bit_length(), 10))
     return [rocdl.readfirstlane(s.i32(), wave)]
 
 
-def dim(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def dim(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     return [lowering.view(op.operands[0]).sizes[get_int(op, "axis") or 0]]
 
 
-def view_stride(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def view_stride(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     return [lowering.view(op.operands[0]).strides[get_int(op, "axis") or 0]]
 
 
-def view_pointer(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def view_pointer(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     return [llvm.ptrtoint(s.i64(), lowering.view(op.operands[0]).pointer)]
 
 
-def aligned(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def aligned(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     """See :class:`hkc.dialect.ops.Aligned`; strides beyond MOST_PITCH don't count as aligned either."""
     parts, dtype = lowering.view(op.operands[0]), view_type(op.operands[0]).dtype
     address = llvm.ptrtoint(s.i64(), parts.pointer)
@@ -106,7 +104,7 @@ def aligned(lowering: Lowering, op: ir.Operation) -> list[Value]:
     return [s.both(fine)]
 
 
-def describe_view(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def describe_view(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     start, size = (lowering.one(v) for v in list(op.operands)[1:])
     base = _offset_pointer(1, lowering.view(op.operands[0]).pointer, start)
     bounded = s.value(s.smin(size, MOST_RECORDS))
@@ -119,7 +117,7 @@ def describe_view(lowering: Lowering, op: ir.Operation) -> list[Value]:
 _DYNAMIC = -(1 << 31)
 
 
-def _offset_pointer(space: int, base: Value, offset: Value | int) -> Value:
+def _offset_pointer(space: int, base: ir.Value, offset: ir.Value | int) -> ir.Value:
     """A pointer some bytes further on."""
     byte = ir.TypeAttr.get(ir.IntegerType.get_signless(8))
     constant = isinstance(offset, int)
@@ -146,14 +144,14 @@ def _bytes(type_: ir.Type) -> int:
     return vector.shape[0] * element.width // 8
 
 
-def lane_buffer_load(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def lane_buffer_load(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     descriptor, offset, scalar = (lowering.one(v) for v in op.operands)
     wanted = op.results[0].type
     loaded = rocdl.raw_ptr_buffer_load(_raw_type(wanted), descriptor, offset, scalar, s.value(0))
     return [_bitcast(loaded, wanted)]
 
 
-def _bitcast(value: Value, type_: ir.Type) -> Value:
+def _bitcast(value: ir.Value, type_: ir.Type) -> ir.Value:
     return value if value.type == type_ else llvm.bitcast(type_, value)
 
 
@@ -163,7 +161,7 @@ def lane_buffer_store(lowering: Lowering, op: ir.Operation) -> None:
     rocdl.raw_ptr_buffer_store(raw, descriptor, offset, scalar, s.value(0))
 
 
-def lane_load(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def lane_load(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     pointer = _offset_pointer(1, lowering.view(op.operands[0]).pointer, lowering.one(op.operands[1]))
     return [llvm.load(op.results[0].type, pointer)]
 
@@ -177,7 +175,7 @@ def lane_store(lowering: Lowering, op: ir.Operation) -> None:
         scf.YieldOp([])
 
 
-def lds_alloc(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def lds_alloc(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     type_ = lds_type(op.results[0])
     name = f"lds{len(lowering.globals)}"
     lowering.globals.append(name)
@@ -205,14 +203,14 @@ def kernel_module(op: ir.Operation) -> ir.Operation:
     return op
 
 
-def lds_slot(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def lds_slot(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     type_ = lds_type(op.results[0])
     size = type_.elements * type_.dtype.bytes
     offset = s.value(s.mul(lowering.one(op.operands[1]), size))
     return [_offset_pointer(3, lowering.one(op.operands[0]), offset)]
 
 
-def _lds_pointer(lowering: Lowering, slot: Value, offset: Value, immediate: int) -> Value:
+def _lds_pointer(lowering: Lowering, slot: ir.Value, offset: ir.Value, immediate: int) -> ir.Value:
     at = _offset_pointer(3, lowering.one(slot), lowering.one(offset))
     return _offset_pointer(3, at, immediate) if immediate else at
 
@@ -228,7 +226,7 @@ def _alignment(type_: ir.Type) -> ir.Attribute:
     return ir.IntegerAttr.get(s.i64(), _bytes(type_))
 
 
-def lane_lds_load(lowering: Lowering, op: ir.Operation) -> list[Value]:
+def lane_lds_load(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     pointer = _lds_pointer(lowering, op.operands[0], op.operands[1], get_int(op, "immediate") or 0)
     type_ = op.results[0].type
     attributes = {"alignment": _alignment(type_), **_scopes(_READS, _COPIES)}

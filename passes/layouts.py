@@ -17,6 +17,7 @@ Source of the MFMA layouts: AMD CDNA3 and CDNA4 ISA manuals, 7.1.4.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -130,7 +131,7 @@ def _rows(run: int, across: int) -> Layout:
 
 
 _TEXT = re.compile(r"(?P<name>d|a|b|rows)\((?P<numbers>[\dx*,]+)\)(?P<t>\.t)?(?: by (?P<split>[\d/,]+))?")
-_MAKERS = {"d": _accumulator, "a": _left, "b": _right, "rows": _rows}
+_MAKERS: dict[str, Callable[..., Layout]] = {"d": _accumulator, "a": _left, "b": _right, "rows": _rows}
 
 
 @cache

@@ -7,6 +7,7 @@ handler are cloned; scf.for and scf.if are rebuilt with their carried values con
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from mlir import ir
 from mlir.dialects import scf
@@ -14,7 +15,8 @@ from mlir.dialects import scf
 from hkc.dialect.locations import location_of
 from hkc.errors import InternalError
 
-Handler = Callable[["Rebuilder", ir.Operation], Sequence[ir.Value] | None]
+# The first argument is the Rebuilder (of the subclass that the handler is for).
+Handler = Callable[[Any, ir.Operation], Sequence[ir.Value] | None]
 
 
 class Rebuilder:

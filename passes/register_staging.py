@@ -71,7 +71,7 @@ def _token_classes(function: ir.Operation) -> Classes:
 
 class _Stager(Rebuilder):
     def __init__(self, function: ir.Operation, waves: int, target: Target) -> None:
-        super().__init__({Copy.name: _Stager.copy, Wait.name: _Stager.wait})  # type: ignore[dict-item]
+        super().__init__({Copy.name: _Stager.copy, Wait.name: _Stager.wait})
         self.waves, self.target = waves, target
         self.classes = _token_classes(function)
         self.carried: dict[ir.Value, Carried] = {}

@@ -5,10 +5,12 @@ A scalar is a Python int or an MLIR value; every function takes either and creat
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from mlir import ir
 from mlir.dialects import arith
 
-Scalar = ir.Value | int
+Scalar: TypeAlias = ir.Value | int
 
 
 def i1() -> ir.Type:

@@ -95,7 +95,8 @@ def allocate(function: ir.Operation, load: ir.Operation, buffers: int) -> ir.Val
     """LDS for a load's tile, allocated at the top of the kernel."""
     type_ = tile_type(load.results[0])
     with ir.InsertionPoint.at_block_begin(body_of(function)), location_of(_named(load)):
-        return LdsAlloc.build(buffers, *type_.shape, type_.dtype)
+        rows, columns = type_.shape
+        return LdsAlloc.build(buffers, rows, columns, type_.dtype)
 
 
 def _named(load: ir.Operation) -> ir.Operation:

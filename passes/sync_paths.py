@@ -226,6 +226,6 @@ class Walker:
         what comes between the wait and the op at hand."""
         for state in (st.slots[k] for k in st.overlapping(key)):
             by = state.landed_by
-            if state.write is not None and state.landed and by is not None and by.name == Wait.name:
-                if by not in self.found.barriers:
-                    self.found.barrier_after(by)
+            behind_wait = state.write is not None and state.landed and by is not None and by.name == Wait.name
+            if behind_wait and by not in self.found.barriers:
+                self.found.barrier_after(by)

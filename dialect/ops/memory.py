@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from mlir import ir
 
-from hkc.dialect.irdl import I1, I32, LDS, TILE, TOKEN, VIEW, Memory, Op, attribute, get_int, operand, result
+from hkc.dialect.irdl import I1, I32, LDS, TILE, TOKEN, VIEW, Memory, Op, Slot, attribute, get_int, operand, result
 from hkc.dialect.ops.checks import extent, fail
 from hkc.dialect.types import LdsType, TileType, TokenType, lds_type, tile_type, view_type
 from hkc.dtypes import DType
@@ -68,7 +68,7 @@ class Aligned(Op):
 class _ReadView(Op):
     """A tile of a view at offsets (elements, one an axis) of the same rank."""
 
-    operands = (operand("view", VIEW), operand("offsets", I32, "variadic"))
+    operands: ClassVar[tuple[Slot, ...]] = (operand("view", VIEW), operand("offsets", I32, "variadic"))
     results = (result(TILE),)
     memory: ClassVar[Memory] = "read"
 

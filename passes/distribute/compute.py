@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from mlir import ir
 from mlir.dialects import arith, vector
@@ -151,7 +152,7 @@ def cast(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     steps = [source.dtype, target]
     if _cast_op(source.dtype, target) is None:
         steps.insert(1, DTYPES["f32"])
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         build = _cast_op(before, after)
         assert build is not None
         values = [build(vector_type(length(v), after), v).result for v in values]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from hkc.dialect.ops import LaneId, ViewStride, WaveId
+from hkc.dialect.ops import Dim, LaneId, ViewStride, WaveId
 from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dtypes import DType
 from hkc.passes import scalars as s
@@ -126,6 +126,10 @@ class Distributor(Rebuilder):
             return place
 
         return self.once(key, make)
+
+    def size(self, view: ir.Value, axis: int) -> s.Scalar:
+        """A view's size along an axis, i32."""
+        return self.once(("size", view, axis), lambda: Dim.build(view, axis))
 
     def stride_bytes(self, view: ir.Value, axis: int, dtype: DType) -> s.Scalar:
         """A view's stride in bytes, i64."""

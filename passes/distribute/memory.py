@@ -9,7 +9,6 @@ from hkc.dialect.ops import (
     BufferLoad,
     BufferStore,
     DescribeView,
-    Dim,
     LaneBufferLoad,
     LaneBufferStore,
     LaneLoad,
@@ -29,7 +28,7 @@ def row_descriptor(d: Distributor, view: ir.Value, row0: ir.Value, when: ir.Valu
     """A buffer descriptor that begins at row ``row0`` of a 2-D view and ends with the view's last row."""
     dtype = view_type(view).dtype
     pitch = d.stride_bytes(view, 0, dtype)
-    rows, columns = (d.once(("dim", view, axis), lambda axis=axis: Dim.build(view, axis)) for axis in (0, 1))
+    rows, columns = (d.size(view, axis) for axis in (0, 1))
     left = s.sub(s.sub(rows, row0), 1)
     size = s.add(s.mul(s.wide(left), pitch), s.mul(s.wide(columns), dtype.bytes))
     some = s.compare("sge", left, 0)
@@ -42,8 +41,7 @@ def row_descriptor(d: Distributor, view: ir.Value, row0: ir.Value, when: ir.Valu
 def _line_descriptor(d: Distributor, view: ir.Value, first: ir.Value, when: ir.Value | None) -> ir.Value:
     """A buffer descriptor of a 1-D view from element ``first`` on."""
     item_bytes = view_type(view).dtype.bytes
-    count = d.once(("dim", view, 0), lambda: Dim.build(view, 0))
-    left = s.sub(count, first)
+    left = s.sub(d.size(view, 0), first)
     some = s.compare("sgt", left, 0)
     if when is not None:
         some = s.both([some, when])
@@ -125,7 +123,7 @@ class _Masked:
         self.column = s.add(offsets[last], column)
         self.row: s.Scalar | None = s.add(offsets[0], row) if last else None
         self.strides = [d.stride_bytes(view, axis, type_.dtype) for axis in range(last + 1)]
-        self.sizes = [d.once(("dim", view, axis), lambda axis=axis: Dim.build(view, axis)) for axis in range(last + 1)]
+        self.sizes = [d.size(view, axis) for axis in range(last + 1)]
         self._rows: dict[int, tuple[s.Scalar, ir.Value | None]] = {}
 
     def _row(self, step: int) -> tuple[s.Scalar, ir.Value | None]:

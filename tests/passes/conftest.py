@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mlir import ir
+
 from hkc.lang.constants import bind
 from hkc.lang.elaborate import elaborate
 from hkc.lang.text import parse_text
 from hkc.passes.pipelines import PASSES, run_passes, set_arch
-from mlir import ir
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from mlir import ir
+
 from hkc.dialect.types import TileType, try_parse_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.rebuild import kernel_of
-from mlir import ir
 
 from .conftest import Make
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from mlir import ir
+
 from hkc.dialect.irdl import get_int
 from hkc.dialect.ops import LdsAlloc
 from hkc.dialect.types import lds_type
@@ -10,7 +12,6 @@ from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.insert_buffer_loads import CONFLICTS
 from hkc.passes.rebuild import kernel_of
-from mlir import ir
 
 from .conftest import Make
 

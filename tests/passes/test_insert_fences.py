@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from mlir import ir
+
 from hkc.dialect.irdl import get_int
 from hkc.dialect.verify import walk
 from hkc.passes.rebuild import kernel_of
-from mlir import ir
 
 from .conftest import Make
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hkc.passes.layouts import distribute, divides, flip, parse_layout, plain_layout
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hkc.passes.layouts import distribute, divides, flip, parse_layout, plain_layout
 
 LANES = 64
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hkc.passes.swizzle import CHUNK, Access, Swizzle, conflict_cost, parse_swizzle, solve
-from hkc.targets import TARGETS, get_target
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hkc.passes.swizzle import CHUNK, Access, Swizzle, conflict_cost, parse_swizzle, solve
+from hkc.targets import TARGETS, get_target
 
 SWIZZLES = st.builds(Swizzle, st.integers(0, 3), st.sampled_from([0, 1, 3, 7, 15]))
 

@@ -1,0 +1,225 @@
+"""Which values of a kernel the `.tile` printer writes inside expressions, and where that puts their operands' uses."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from hkc.dialect.locations import name_of
+from hkc.dialect.ops import op_class
+from hkc.dialect.types import TileType, try_parse_type
+
+# Ops that read well inside an expression; all others are statements.
+EXPRESSIONS = frozenset(
+    {
+        *(f"arith.{n}" for n in ("addi", "addf", "subi", "subf", "muli", "mulf", "divf")),
+        *(f"arith.{n}" for n in ("floordivsi", "ceildivsi", "minsi", "maxsi", "minimumf", "maximumf", "negf")),
+        *(f"arith.{n}" for n in ("andi", "ori", "xori", "select", "cmpi", "cmpf")),
+        *(f"arith.{n}" for n in ("extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "extf", "truncf")),
+        *(f"tile.{n}" for n in ("block_id", "dim", "aligned", "wave_id", "full", "load", "mma", "transpose", "cast")),
+        *(f"tile.{n}" for n in ("add", "sub", "mul", "div", "max", "min", "neg", "abs", "exp", "exp2", "log", "log2")),
+        *(f"tile.{n}" for n in ("sqrt", "rsqrt", "compare", "select", "lds_alloc", "lds_slot", "lds_read")),
+        *("tile.copy", "tile.lds_write"),
+    }
+)
+SPLATTED = frozenset(f"tile.{n}" for n in ("add", "sub", "mul", "div", "max", "min", "compare", "select", "store"))
+MAX_NESTING = 60
+
+Modulo = tuple[ir.Value, ir.Value]
+
+
+def defining(value: ir.Value) -> ir.Operation | None:
+    """The op that makes a value, None for a block argument."""
+    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
+
+
+def effect(op: ir.Operation) -> str:
+    """``none``, ``read`` or ``write`` (which sync counts as), over all regions inside."""
+    cls = op_class(op)
+    if cls is not None:
+        return {"none": "none", "read": "read"}.get(cls.memory, "write")
+    dialect = op.name.split(".")[0]
+    if dialect in ("arith", "math"):
+        return "none"
+    inner = [effect(o.operation) for r in op.regions for b in r.blocks for o in b.operations]
+    if op.name in ("scf.for", "scf.if", "scf.yield", "func.return"):
+        return "write" if "write" in inner else "read" if "read" in inner else "none"
+    return "write"
+
+
+class Plan:
+    """The plan for one kernel function."""
+
+    def __init__(self, function: ir.Operation) -> None:
+        self.index: dict[ir.Operation, int] = {}
+        self.last: dict[ir.Operation, int] = {}
+        self.writes: dict[ir.Operation, int] = {}
+        self.inlined: dict[ir.Operation, ir.Operation] = {}
+        self.level: dict[ir.Operation, int] = {}
+        self.modulo: dict[ir.Operation, Modulo] = {}
+        self.parts: dict[ir.Operation, ir.Operation] = {}
+        self.scalar_splats: set[ir.Operation] = set()
+        self._number(function)
+        for op in list(self.index):
+            self._find_modulo(op)
+        for op in list(self.index):
+            self._find_splats(op)
+        for op in reversed(list(self.index)):
+            self._decide(op)
+
+    def _number(self, op: ir.Operation) -> None:
+        self.index[op] = len(self.index)
+        for region in op.regions:
+            for block in region.blocks:
+                writes = 0
+                for inner in block.operations:
+                    operation = inner.operation
+                    self.writes[operation] = writes
+                    self._number(operation)
+                    writes += effect(operation) == "write"
+        self.last[op] = len(self.index) - 1
+
+    # Remainders: a - (a // b) * b
+
+    def _find_modulo(self, op: ir.Operation) -> None:
+        if op.name != "arith.subi":
+            return
+        a, product = op.operands
+        multiply = defining(product)
+        if multiply is None or multiply.name != "arith.muli" or not self._temporary(multiply):
+            return
+        divide, b = defining(multiply.operands[0]), multiply.operands[1]
+        if divide is None or divide.name != "arith.floordivsi" or not self._temporary(divide):
+            return
+        if list(divide.operands) == [a, b]:
+            self.modulo[op] = (a, b)
+            self.parts[multiply] = self.parts[divide] = op
+
+    @staticmethod
+    def _temporary(op: ir.Operation) -> bool:
+        return name_of(op) is None and len(list(op.results[0].uses)) == 1
+
+    def uses(self, value: ir.Value) -> list[ir.Operation]:
+        """The ops that the printed text of which mentions the value, once for each mention."""
+        found = []
+        for use in value.uses:
+            user = use.owner.operation
+            if user in self.parts:
+                if user.name == "arith.floordivsi":
+                    continue  # the remainder mentions its operands once
+                user = self.parts[user]
+            found.append(user)
+        return found
+
+    # Scalars that became tiles
+
+    def _find_splats(self, op: ir.Operation) -> None:
+        """Finds the tile.full operands of ``op`` that the text writes as plain scalars: those made right before
+        it, as the front end does when a scalar meets a tile."""
+        if op.name not in SPLATTED:
+            return
+        candidates = [d for v in op.operands if (d := defining(v)) is not None and self._splat_before(d, op)]
+        if op.name == "tile.store":
+            wanted = candidates[:1] if candidates and defining(op.operands[0]) == candidates[0] else []
+        elif op.name == "tile.select":
+            branches = [d for d in candidates if d in (defining(op.operands[1]), defining(op.operands[2]))]
+            if len(branches) == 2 and not any(_natural(d.operands[0]) for d in branches):
+                branches = branches[1:]
+            wanted = branches
+        else:
+            wanted = candidates[-1:]  # one side must be a tile
+        self.scalar_splats.update(wanted)
+
+    def _splat_before(self, full: ir.Operation, op: ir.Operation) -> bool:
+        if full.name != "tile.full" or not self._temporary(full) or full.block != op.block:
+            return False
+        made = {full, op}
+        for value in op.operands:
+            inner = defining(value)
+            if inner is not None and inner.name == "tile.full":
+                made.add(inner)
+        first, last = self.index[full], self.index[op]
+        between = [o for o in _siblings(op) if first < self.index[o] < last]
+        return all(o in made or self.free(o) for o in between)
+
+    # Inlining
+
+    def free(self, op: ir.Operation) -> bool:
+        """Nameless constants and sizes, written wherever they are used."""
+        return op.name in ("arith.constant", "tile.dim") and name_of(op) is None
+
+    def _decide(self, op: ir.Operation) -> None:
+        if op in self.parts:
+            self.inlined[op] = self.parts[op]
+            self.level[op] = self.level.get(self.parts[op], 0)
+            return
+        if self.free(op) or op.name not in EXPRESSIONS or name_of(op) is not None or len(op.results) != 1:
+            return
+        users = self.uses(op.results[0])
+        if len(users) != 1 or users[0].block != op.block or users[0].name == "scf.yield":
+            return
+        user = users[0]
+        if user not in self.modulo and not _writes_operands(user):
+            return
+        level = self.level.get(user, 0) + 1
+        if level > MAX_NESTING or not self._may_move(op, user):
+            return
+        if op.name == "tile.mma" and user.name == "tile.add" and not self._beside_scalar(op, user):
+            return  # x + a @ b would read as one op
+        self.inlined[op] = user
+        self.level[op] = level
+
+    def _beside_scalar(self, op: ir.Operation, add: ir.Operation) -> bool:
+        others = [defining(v) for v in add.operands if v != op.results[0]]
+        return any(o in self.scalar_splats for o in others if o is not None)
+
+    def _may_move(self, op: ir.Operation, user: ir.Operation) -> bool:
+        """Whether computing the op where its user's statement stands reads and writes the same."""
+        kind, root = effect(op), self.root(user)
+        if kind == "none":
+            return True
+        between = self.writes[root] - self.writes[op]
+        if kind == "read":
+            return between == 0
+        if root is not user or user.name != "tile.wait":
+            return False
+        operands = list(user.operands)
+        later = operands[operands.index(op.results[0]) + 1 :]
+        after = {d for v in later if (d := defining(v)) is not None and self.inlined.get(d) == user}
+        return between - 1 == len([d for d in after if self.index[d] > self.index[op]])
+
+    def root(self, op: ir.Operation) -> ir.Operation:
+        """The statement that the op's text is part of."""
+        while op in self.inlined:
+            op = self.inlined[op]
+        return op
+
+    def positions(self, op: ir.Operation) -> list[int]:
+        """Where the text of the op stands, as indices of statements."""
+        if self.free(op):
+            return [p for user in self.uses(op.results[0]) for p in self.positions(user)]
+        return [self.index[self.root(op)]]
+
+    def used_between(self, value: ir.Value, after: int, until: int) -> bool:
+        """Whether text after the statement ``after``, up to the statement ``until``, mentions the value."""
+        return any(after < p <= until for user in self.uses(value) for p in self.positions(user))
+
+
+def _siblings(op: ir.Operation) -> list[ir.Operation]:
+    return [o.operation for o in op.block.operations]
+
+
+def _writes_operands(user: ir.Operation) -> bool:
+    """Whether the printer writes this op's operands as expressions."""
+    return user.name in EXPRESSIONS or user.name in ("tile.store", "tile.wait", "scf.for", "scf.if")
+
+
+def _natural(value: ir.Value) -> bool:
+    """Whether a splatted scalar alone tells the tile's element type."""
+    op = defining(value)
+    return op is None or op.name != "arith.constant" or str(value.type) in ("i32", "f32", "i1")
+
+
+def layout_of(value: ir.Value) -> str | None:
+    """The layout in a value's type, if it has one."""
+    type_ = try_parse_type(value.type)
+    return getattr(type_, "layout", None) if isinstance(type_, TileType) else None
