@@ -46,9 +46,11 @@ def evaluate(op: ir.Operation, values: dict[ir.Value, object]) -> object:
         if isinstance(condition, int):
             return yes if condition else no
         return yes if yes == no else None
-    if len(operands) != 2 or not (isinstance(operands[0], int) and isinstance(operands[1], int)):
+    if len(operands) != 2:
         return None
     a, b = operands
+    if not isinstance(a, int) or not isinstance(b, int):
+        return None
     if op.name == "arith.cmpi":
         predicate = _COMPARE.get(ir.IntegerAttr(op.attributes["predicate"]).value)
         return int(predicate(a, b)) if predicate else None
