@@ -45,9 +45,7 @@ class Array:
         """The array with the smallest byte range that encloses it."""
         low = high = address
         if all(shape):
-            ends = [
-                (extent - 1) * stride * dtype.bytes for extent, stride in zip(shape, strides, strict=True)
-            ]
+            ends = [(extent - 1) * stride * dtype.bytes for extent, stride in zip(shape, strides, strict=True)]
             low += sum(end for end in ends if end < 0)
             high += sum(end for end in ends if end > 0) + dtype.bytes
         return Array(dtype, tuple(shape), tuple(strides), address, low, high, writable, owner)
@@ -105,9 +103,7 @@ def convert_array(name: str, value: Any) -> Array:
         return _numpy_array(name, value, _element_type(name, value.dtype.name))
     if _is_torch(value):
         return _torch_array(name, value)
-    raise HkcError(
-        f"argument {name} must be an array", expected="a NumPy array or a torch tensor", got=_kind(value)
-    )
+    raise HkcError(f"argument {name} must be an array", expected="a NumPy array or a torch tensor", got=_kind(value))
 
 
 def _is_numpy(value: Any) -> bool:
@@ -247,9 +243,7 @@ def _check_view(parameter: Parameter, view: Array) -> None:
     name = parameter.name
     shape = f"[{', '.join(map(str, parameter.dims))}]"
     if view.dtype.name != parameter.dtype:
-        raise HkcError(
-            f"argument {name} has another element type", expected=parameter.dtype, got=view.dtype.name
-        )
+        raise HkcError(f"argument {name} has another element type", expected=parameter.dtype, got=view.dtype.name)
     if len(view.shape) != len(parameter.dims):
         raise HkcError(f"argument {name} has another rank", expected=shape, got=f"shape {list(view.shape)}")
     if parameter.stored and not view.writable:

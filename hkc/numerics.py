@@ -55,7 +55,7 @@ def round_to(x: Floats, dtype: DType) -> Floats:
             return x.astype(dtype.numpy).astype(np.float64)
     fmt = _format(dtype)
     step = ulp(x, dtype)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         rounded = np.where(np.isfinite(x), np.rint(x / step) * step, x)
     return np.where(np.abs(rounded) > fmt.largest, np.copysign(np.inf, rounded), rounded)
 
@@ -77,16 +77,16 @@ def decode(raw: npt.NDArray, dtype: DType) -> npt.NDArray:
         return raw.astype(bool)
     if dtype.kind == "int":
         return raw.astype(np.int64)
-    if dtype.name == "bf16":
-        return (raw.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     _format(dtype)
-    return raw.astype(np.float64)
+    values = raw if dtype.name != "bf16" else (raw.astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        return values.astype(np.float64)
 
 
 def encode(values: npt.NDArray, dtype: DType) -> npt.NDArray:
     """Stored elements of values, rounded; the inverse of :func:`decode`."""
     if dtype.name == "bf16":
-        bits = round_to(np.asarray(values, np.float64), dtype).astype(np.float32).view(np.uint32)
+        bits = np.asarray(round_to(np.asarray(values, np.float64), dtype), np.float32).view(np.uint32)
         return (bits >> 16).astype(np.uint16)
     with np.errstate(over="ignore"):
         return values.astype(storage(dtype))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hkc.cli.findings import print_findings
 from hkc.cli.progress import progress
 from hkc.driver.files import read_bytes, write_bytes
 from hkc.errors import HkcError
@@ -57,10 +58,8 @@ def run(options: argparse.Namespace) -> int:
         found = _launch(device, module, kernel, grid, block, [a.value for a in arguments], options)
         for number, path in outputs.items():
             arguments[number].save(path)
-    for report in found:
-        print(f"{report}\n  {report.instruction}, workgroup {report.workgroup}, wave {report.wave}, lane {report.lane}")
     if options.sanitize:
-        print(f"sanitizer: {len(found) or 'no'} report{'s' * (len(found) != 1)}")
+        print_findings(found)
     return 1 if found else 0
 
 

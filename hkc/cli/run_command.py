@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hkc.cli.findings import print_findings
 from hkc.cli.program import Program, add_program_arguments, open_program
 from hkc.cli.progress import progress
 from hkc.errors import HkcError
@@ -226,9 +227,7 @@ def _print(
     print(f"{compiled.name} {given} on {place}: {shape} workgroups of {compiled.meta.block} lanes")
     if options.report:
         print(compiled.report.text())
-    for report in reports:
-        print(f"{report}\n  {report.instruction}, workgroup {report.workgroup}, wave {report.wave}, lane {report.lane}")
     if options.sanitize:
-        print(f"sanitizer: {len(reports) or 'no'} report{'s' * (len(reports) != 1)}")
+        print_findings(reports)
     for comparison in comparisons:
         print(comparison.text())

@@ -150,9 +150,7 @@ class _Decoder:
 
         def apply(frame: Frame, values: list[Any]) -> Any:
             if any(value is WAVE for value in values):
-                raise Fault(
-                    "this differs between the waves of a workgroup; the interpreter runs whole workgroups"
-                )
+                raise Fault("this differs between the waves of a workgroup; the interpreter runs whole workgroups")
             return function(frame, values)
 
         return apply
@@ -180,9 +178,7 @@ class _Decoder:
         def branch(frame: Frame, values: list[Any]) -> Any:
             if values[0] is WAVE:
                 if not harmless:
-                    raise Fault(
-                        "waves of one workgroup take different ways here, which the interpreter can't follow"
-                    )
+                    raise Fault("waves of one workgroup take different ways here, which the interpreter can't follow")
                 return ()
             block = then if values[0] else otherwise
             results = _enter(frame, block, []) if block is not None else []
@@ -234,9 +230,8 @@ def _store(_: ir.Operation, *, wide: bool) -> _Function:
 
 def _require_wide(view: View, offsets: list[int], shape: tuple[int, ...], what: str) -> None:
     if not view.aligned:
-        raise Fault(
-            f"a wide {what} of a view whose rows are not 4-byte aligned with unit stride; test aligned() first"
-        )
+        rule = "unit stride, rows at multiples of 4 bytes"
+        raise Fault(f"a wide {what} of a view that is not aligned ({rule}); test it with aligned()")
     if not view.columns_inside(offsets, shape):
         columns = f"{offsets[-1]} to {offsets[-1] + shape[-1]}"
         raise Fault(f"a wide {what} of columns {columns} of a view with {view.values.shape[-1]} columns")

@@ -118,9 +118,7 @@ def _sign(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[Tile], Tile
     return lambda source: Tile(function(source.value), source.dtype, source.error)
 
 
-def _monotone(
-    function: Callable[[Floats], Floats], units: float, slope: float = 0.0
-) -> Callable[[Tile], Tile]:
+def _monotone(function: Callable[[Floats], Floats], units: float, slope: float = 0.0) -> Callable[[Tile], Tile]:
     """A monotone function whose machine form is within ``units + slope * |x|`` units in the last place."""
 
     def apply(source: Tile) -> Tile:

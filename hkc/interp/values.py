@@ -76,9 +76,7 @@ class View:
         """Whether the tile's last axis lies inside the view."""
         return offsets[-1] >= 0 and offsets[-1] + shape[-1] <= self.values.shape[-1]
 
-    def _windows(
-        self, offsets: list[int], shape: tuple[int, ...]
-    ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    def _windows(self, offsets: list[int], shape: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         inside, local = [], []
         for offset, extent, size in zip(offsets, shape, self.values.shape, strict=True):
             low = min(max(offset, 0), size)
@@ -131,9 +129,7 @@ def settle(value: Floats, error: Floats | float, dtype: DType, ulps: float = 0.5
         exact = (propagated == 0) & (rounded == value) & (ulps <= _CORRECT[dtype.name])
         total = np.where(exact, 0.0, propagated + rounding)
         # Near the largest number a machine may or may not reach infinity.
-        unsure = np.isinf(round_to(np.abs(value) + total, dtype)) & ~np.isinf(
-            round_to(np.abs(value) - total, dtype)
-        )
+        unsure = np.isinf(round_to(np.abs(value) + total, dtype)) & ~np.isinf(round_to(np.abs(value) - total, dtype))
     total = np.where(unsure, np.inf, np.where(np.isfinite(rounded), total, 0.0))
     value = np.where(overflow, rounded, value)
     return Tile(value, dtype, total if total.any() else None)

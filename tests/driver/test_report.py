@@ -1,0 +1,150 @@
+"""The main loop's mix, the floor, occupancy and limits."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from hkc.driver.assembly import main_loop
+from hkc.driver.report import Report, Resources, make_report, occupancy
+from hkc.driver.workload import Workload
+from hkc.errors import HkcError
+from hkc.targets import get_target
+
+ASSEMBLY = """\
+	.text
+other:
+	s_mov_b32 s0, 0
+.LBB0_9:
+	v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]
+	v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]
+	v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]
+	s_cbranch_scc1 .LBB0_9
+.Lfunc_end0:
+gemm:                                   ; @gemm
+	s_load_dwordx2 s[0:1], s[2:3], 0x0
+.LBB1_1:                                ; =>This Loop Header: Depth=1
+	s_add_i32 s4, s4, 1
+.LBB1_2:                                ;   Parent Loop
+	ds_read_b128 v[4:7], v20
+	buffer_load_dwordx4 v20, s[4:7], 0 offen lds
+	buffer_load_dwordx4 v[8:11], v20, s[4:7], 0 offen
+	s_waitcnt vmcnt(0)
+	s_barrier
+	v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]
+	v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]
+	v_add_u32_e32 v20, 16, v20
+	s_cbranch_scc1 .LBB1_2
+	s_cbranch_scc0 .LBB1_1
+.LBB1_3:                                ; the masked form of the loop
+	v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]
+	v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]
+	global_load_ushort v1, v[2:3], off
+	v_cndmask_b32_e32 v1, v2, v3, vcc
+	v_cndmask_b32_e32 v1, v2, v3, vcc
+	v_cndmask_b32_e32 v1, v2, v3, vcc
+	v_cndmask_b32_e32 v1, v2, v3, vcc
+	v_cndmask_b32_e32 v1, v2, v3, vcc
+	v_cndmask_b32_e32 v1, v2, v3, vcc
+	s_cbranch_scc1 .LBB1_3
+	s_endpgm
+.Lfunc_end1:
+"""
+USED = Resources("gemm", 128, 0, 40, 0, 0, 0, 65536, 256)
+
+
+def test_main_loop_is_the_kernels_innermost_with_most_mfma() -> None:
+    mix = main_loop(ASSEMBLY, "gemm")
+    assert mix is not None
+    assert mix.mfma_shape == (16, 16, 32)
+    assert mix.kinds == {
+        "MFMA": 2,
+        "LDS reads": 1,
+        "loads to LDS": 1,
+        "global loads": 1,
+        "waits": 1,
+        "barriers": 1,
+        "branches": 1,
+        "vector": 1,
+    }
+    assert mix.instructions == sum(mix.kinds.values())
+
+
+def test_of_all_functions_the_one_with_most() -> None:
+    mix = main_loop(ASSEMBLY)
+    assert mix is not None
+    assert mix.kinds["MFMA"] == 3
+
+
+def test_no_loop() -> None:
+    assert main_loop("gemm:\n\ts_endpgm\n", "gemm") is None
+
+
+def test_floor_counts_steps_by_mfma() -> None:
+    # 128x128x64 on 2x2 waves: a wave has 64x64x64, 32 MFMA of 16x16x32; it reads (64 + 64) x 64 x 2 bytes a
+    # step, 1024 bytes an instruction; the workgroup loads (128 + 128) x 64 x 2 bytes with 4 waves.
+    workload = Workload(((128, 128, 64),), 2, (2, 2))
+    mix = main_loop(ASSEMBLY, "gemm")
+    assert mix is not None
+    two_steps = replace(mix, kinds={"MFMA": 64, "loads to LDS": 16})
+    assert workload.floor(two_steps) == {"MFMA": 64, "LDS reads": 32, "loads": 16}
+    staged = replace(mix, kinds={"MFMA": 32, "LDS writes": 8})
+    assert workload.floor(staged) == {"MFMA": 32, "LDS reads": 16, "loads": 8, "LDS writes": 8}
+    assert replace(workload, waves=None).floor(mix) is None
+
+
+@pytest.mark.parametrize(
+    ("vgprs", "lds", "workgroup", "waves", "limit"),
+    [
+        (64, 0, 256, 8, "the waves a SIMD holds"),
+        (65, 0, 256, 7, "registers"),  # 72 a lane: 7 fit
+        (128, 0, 512, 4, "registers"),
+        (129, 0, 512, 2, "registers"),  # 136: 3 waves a SIMD, but a workgroup brings 2 to each
+        (512, 0, 256, 1, "registers"),
+        (64, 65536, 256, 2, "LDS"),
+        (64, 15360, 64, 2.5, "LDS"),
+        (64, 15361, 64, 2.25, "LDS"),  # LDS is handed out by 1280 bytes: 9 workgroups
+        (8, 0, 64, 8, "the waves a SIMD holds"),
+        (0, 0, 1, 8, "the waves a SIMD holds"),
+    ],
+)
+def test_occupancy_on_gfx950(vgprs: int, lds: int, workgroup: int, waves: float, limit: str) -> None:
+    found = occupancy(get_target("gfx950"), replace(USED, vgprs=vgprs, lds=lds, workgroup=workgroup))
+    assert (found.waves, found.limit) == (waves, limit)
+
+
+def test_report_text_and_json() -> None:
+    workload = Workload(((16, 16, 32),), 2, (1, 1), (("acc", "16x16 f32 tile", 1024),))
+    report = make_report("gfx950", USED, ASSEMBLY, workload, {"optimize": 0.25})
+    text = report.text()
+    assert "128 VGPR, 0 AGPR, 40 SGPR" in text
+    assert "65536 of 163840 bytes" in text
+    assert "2 waves a SIMD, limited by LDS" in text
+    assert "9 instructions: 2 MFMA, 1 LDS reads" in text
+    assert "250 ms: optimize 250" in text
+    assert Report.from_json(json.loads(json.dumps(report.to_json()))) == report
+
+
+def test_spills_are_warnings_that_name_the_costly_tiles() -> None:
+    tiles = (("acc", "16x16 f32 tile", 1024),)
+    report = make_report("gfx950", replace(USED, vgpr_spills=3, scratch=12), "", Workload(tiles=tiles), {})
+    assert "3 VGPRs and 0 SGPRs are spilled" in report.warnings[0]
+    assert "acc (16x16 f32 tile" in report.warnings[1]
+    assert make_report("gfx950", USED, "", None, {}).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lds": 163841}, "over the LDS limit of gfx950"),
+        ({"vgprs": 513}, "over the registers limit"),
+        ({"workgroup": 1025}, "over the workgroup limit"),
+    ],
+)
+def test_over_a_limit_is_an_error_that_names_the_tiles(change: dict[str, int], message: str) -> None:
+    workload = Workload(tiles=(("acc", "256x256 f32 tile", 262144),))
+    with pytest.raises(HkcError, match=message) as caught:
+        make_report("gfx950", replace(USED, **change), "", workload, {})
+    assert "acc (256x256 f32 tile" in str(caught.value)
