@@ -120,7 +120,7 @@ def copy(part: Any, slot: Any, when: Any = True) -> Token:
         from hkc.lang.scalars import constant
 
         guard = constant(False, I1)
-    return Token(emit(ops.Copy.build, part.view.ir, offsets, target.ir, guard.ir if guard else None))
+    return Token(emit(ops.Copy.build, part.view.ir, offsets, target.ir, guard.ir if guard is not None else None))
 
 
 def _slot(value: Any) -> Lds:
