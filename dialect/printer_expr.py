@@ -95,10 +95,39 @@ class ExpressionPrinter:
         method = getattr(self, "_" + name.replace(".", "_"), None)
         return method(op) if method is not None else self.generic(op)
 
+    def augmented(self, op: ir.Operation, name: str) -> str | None:
+        """``name += ...`` when the op's left operand is what ``name`` holds, else None."""
+        if op in self.plan.modulo:
+            (left, right), sign = self.plan.modulo[op], "%"
+        elif op.name in _BINARY:
+            (left, right), sign = op.operands, _BINARY[op.name][0]
+        elif op.name == "tile.mma":
+            left, right, sign = op.operands[2], None, "+"
+        else:
+            return None
+        made = defining(left)
+        if made is not None and (made in self.plan.inlined or self.plan.free(made)):
+            return None
+        if self.variable(left) != name:
+            return None
+        if right is None:
+            a, b = list(op.operands)[:2]
+            rest = f"{self.text(a, TERM)} @ {self.text(b, UNARY)}"
+        elif op.name.startswith("tile."):
+            rest = self.splat(right, op, CONDITIONAL)
+        else:
+            rest = self._other(right, left, CONDITIONAL)
+        return f"{name} {sign}= {rest}"
+
     def generic(self, op: ir.Operation) -> Text:
         """``dialect.op(operands) {attributes}`` for ops that the language has no words for."""
-        operands = ", ".join(self.text(v) for v in op.operands)
+        operands = ", ".join(self._bare(v) for v in op.operands)
         return f"{op.name}({operands}){attributes_text(op)}", POSTFIX
+
+    def _bare(self, value: ir.Value) -> str:
+        op = defining(value)
+        literal = op is not None and op.name == "arith.constant" and self.plan.free(op)
+        return self.constant(op, bare=True)[0] if literal and op is not None else self.text(value)
 
     # Constants
 
@@ -252,7 +281,7 @@ class ExpressionPrinter:
         if made is not None and made in self.plan.inlined and self._is_zeros_before(made, op):
             return product, TERM
         inputs = [d for v in (a, b) if (d := defining(v)) is not None and d in self.plan.inlined]
-        late = made is not None and made in self.plan.inlined and made.name != "tile.mma"
+        late = made is not None and made in self.plan.inlined and self.operation(made)[1] != TERM
         if late and made is not None and inputs and self.plan.index[made] > self.plan.index[inputs[-1]]:
             return f"{product} + {self.text(acc, TERM)}", SUM
         return f"{self.text(acc, SUM)} + {product}", SUM

@@ -53,6 +53,7 @@ class Plan:
         self.index: dict[ir.Operation, int] = {}
         self.last: dict[ir.Operation, int] = {}
         self.writes: dict[ir.Operation, int] = {}
+        self.before: dict[ir.Operation, ir.Operation | None] = {}
         self.inlined: dict[ir.Operation, ir.Operation] = {}
         self.level: dict[ir.Operation, int] = {}
         self.modulo: dict[ir.Operation, Modulo] = {}
@@ -71,8 +72,10 @@ class Plan:
         for region in op.regions:
             for block in region.blocks:
                 writes = 0
+                previous: ir.Operation | None = None
                 for inner in block.operations:
                     operation = inner.operation
+                    self.before[operation], previous = previous, operation
                     self.writes[operation] = writes
                     self._number(operation)
                     writes += effect(operation) == "write"
@@ -137,9 +140,10 @@ class Plan:
             inner = defining(value)
             if inner is not None and inner.name == "tile.full":
                 made.add(inner)
-        first, last = self.index[full], self.index[op]
-        between = [o for o in _siblings(op) if first < self.index[o] < last]
-        return all(o in made or self.free(o) for o in between)
+        between = self.before[op]
+        while between is not None and between != full and (between in made or self.free(between)):
+            between = self.before[between]
+        return between is not None and between == full
 
     # Inlining
 
@@ -184,7 +188,7 @@ class Plan:
             return False
         operands = list(user.operands)
         later = operands[operands.index(op.results[0]) + 1 :]
-        after = {d for v in later if (d := defining(v)) is not None and self.inlined.get(d) == user}
+        after = {d for v in later if (d := defining(v)) is not None and d in self.inlined}
         return between - 1 == len([d for d in after if self.index[d] > self.index[op]])
 
     def root(self, op: ir.Operation) -> ir.Operation:
@@ -202,10 +206,6 @@ class Plan:
     def used_between(self, value: ir.Value, after: int, until: int) -> bool:
         """Whether text after the statement ``after``, up to the statement ``until``, mentions the value."""
         return any(after < p <= until for user in self.uses(value) for p in self.positions(user))
-
-
-def _siblings(op: ir.Operation) -> list[ir.Operation]:
-    return [o.operation for o in op.block.operations]
 
 
 def _writes_operands(user: ir.Operation) -> bool:
