@@ -1,9 +1,8 @@
-"""The state of `map-mfma`: where this lane's elements are, and values that are computed once at the kernel's top."""
+"""The state of `map-mfma`: where this lane's elements are, and what is computed once for many of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from mlir import ir
@@ -56,37 +55,46 @@ class Distributor(Rebuilder):
         super().__init__(handlers)
         self.target = target
         self.waves = waves
-        self._known: dict[Hashable, s.Scalar] = {}
+        self._known: dict[tuple[ir.Block, Hashable], s.Scalar] = {}
+        self._blocks: dict[ir.Block, list[ir.Block]] = {}
+        self._constants: dict[tuple[int, str], ir.Value] = {}
         self._top: ir.Operation | None = None
         self._lane: ir.Value | None = None
         self._wave: ir.Value | None = None
 
     def begin(self) -> None:
-        """Creates the lane and wavefront indices; everything kept by :meth:`once` goes right behind them."""
+        """Creates the lane and wavefront indices; constants go right behind them."""
         self._lane = LaneId.build()
         self._wave = WaveId.build() if self.waves[0] * self.waves[1] > 1 else None
         self._top = s.constant(0, s.i32()).owner.operation
 
-    @contextmanager
-    def top(self) -> Iterator[None]:
-        """Inserts at the kernel's top, where only arguments, lane and wavefront are known."""
-        assert self._top is not None
-        with ir.InsertionPoint(self._top):
-            yield
-
     def once(self, key: Hashable, make: Callable[[], s.Scalar]) -> s.Scalar:
-        """A value that depends on nothing inside the kernel, made once at its top."""
-        if key not in self._known:
-            with self.top():
-                self._known[key] = make()
-        return self._known[key]
+        """A value that depends only on the key, the arguments, lane and wavefront: made once a block, and shared with
+        the blocks inside. (Made at the kernel's top it would take a register from the main loop.)"""
+        blocks = self._enclosing(ir.InsertionPoint.current.block)
+        for block in blocks:
+            if (block, key) in self._known:
+                return self._known[block, key]
+        made = self._known[blocks[0], key] = make()
+        return made
+
+    def _enclosing(self, block: ir.Block) -> list[ir.Block]:
+        """The block and those around it, innermost first."""
+        if block not in self._blocks:
+            owner = block.owner.operation
+            around = [] if owner.name == "func.func" else self._enclosing(owner.block)
+            self._blocks[block] = [block, *around]
+        return self._blocks[block]
 
     def constant(self, value: int, type_: ir.Type | None = None) -> ir.Value:
-        """A constant, made once."""
+        """A constant, made once at the kernel's top."""
         chosen = type_ or s.i32()
-        found = self.once(("constant", value, str(chosen)), lambda: s.constant(value, chosen))
-        assert isinstance(found, ir.Value)
-        return found
+        key = (value, str(chosen))
+        if key not in self._constants:
+            assert self._top is not None
+            with ir.InsertionPoint(self._top):
+                self._constants[key] = s.constant(value, chosen)
+        return self._constants[key]
 
     def value(self, scalar: s.Scalar, type_: ir.Type | None = None) -> ir.Value:
         """A scalar as a value; ints become constants made once."""

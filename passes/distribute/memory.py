@@ -124,28 +124,39 @@ class _Masked:
         self.row: s.Scalar | None = s.add(offsets[0], row) if last else None
         self.strides = [d.stride_bytes(view, axis, type_.dtype) for axis in range(last + 1)]
         self.sizes = [d.size(view, axis) for axis in range(last + 1)]
-        self._rows: dict[int, tuple[s.Scalar, ir.Value | None]] = {}
+        self._rows: dict[int, tuple[s.Scalar, s.Scalar]] = {}
+        self._columns: dict[int, tuple[s.Scalar, s.Scalar]] = {}
 
-    def _row(self, step: int) -> tuple[s.Scalar, ir.Value | None]:
-        """Byte offset of the lane's first column in a row, and whether the row is inside (None: always)."""
+    def _row(self, step: int) -> tuple[s.Scalar, s.Scalar]:
+        """Byte offset of a row, and how many columns it has: none outside.
+
+        Columns, not a condition: that would be kept in a pair of SGPRs for each row.
+        """
         if step not in self._rows:
-            offset = s.mul(s.wide(self.column), self.strides[-1])
-            inside = None
-            if self.row is not None:
+            if self.row is None:
+                self._rows[step] = (0, self.sizes[-1])
+            else:
                 row = s.add(self.row, step)
-                offset = s.add(offset, s.mul(s.wide(row), self.strides[0]))
                 inside = s.compare("ult", row, self.sizes[0])
-            self._rows[step] = (offset, inside)
+                offset = s.mul(s.wide(row), self.strides[0])
+                self._rows[step] = (offset, s.select(inside, self.sizes[-1], 0))
         return self._rows[step]
+
+    def _column(self, step: int) -> tuple[s.Scalar, s.Scalar]:
+        """Byte offset of a column in its row, and the column.
+
+        A product for each column, not a sum of the first one and multiples of the stride, for the same reason.
+        """
+        if step not in self._columns:
+            column = s.add(self.column, step)
+            self._columns[step] = (s.mul(s.wide(column), self.strides[-1]), column)
+        return self._columns[step]
 
     def element(self, step: Step) -> tuple[ir.Value, ir.Value]:
         """Byte offset of the element at ``step`` from this lane's origin, and whether it is inside."""
-        offset, row_inside = self._row(step[0])
-        inside = s.compare("ult", s.add(self.column, step[1]), self.sizes[-1])
-        if row_inside is not None:
-            inside = s.both([row_inside, inside])
-        move = self.d.once(("move", self.view, step[1]), lambda: s.mul(self.strides[-1], step[1]))
-        return self.d.value(s.add(offset, move), s.i64()), inside
+        offset, columns = self._row(step[0])
+        move, column = self._column(step[1])
+        return self.d.value(s.add(offset, move), s.i64()), s.compare("ult", column, columns)
 
     def nonempty(self) -> ir.Value:
         return s.both([s.compare("sgt", size, 0) for size in self.sizes])
