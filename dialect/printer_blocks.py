@@ -267,4 +267,3 @@ def _base(value: ir.Value) -> str:
     if isinstance(type_, LdsType):
         return "slot"
     return "t" if isinstance(type_, TileType) else "v"
-

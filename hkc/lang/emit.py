@@ -6,12 +6,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from itertools import islice
+from types import FrameType
 from typing import Any
 
 from hkc.errors import Span
-
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
 
 
 class _Cursor(threading.local):
@@ -32,14 +31,12 @@ def here() -> Span | None:
 
 
 def _caller() -> Span | None:
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(_PACKAGE) and not name.endswith("contextlib.py"):
-            positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-            return Span(name, frame.f_lineno, (positions[2] or 0) + 1)
-        if frame.f_back is None:
-            return None
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith("hkc.") and module != "contextlib":
+            column = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))[2]
+            return Span(frame.f_code.co_filename, frame.f_lineno, (column or 0) + 1)
         frame = frame.f_back
     return None
 

@@ -138,8 +138,10 @@ def mma(a: Any, b: Any, acc: Tile | None) -> Tile:
         raise HkcError("both operands of a matmul have one float type", here(), got=got, hint="x.to(bf16)")
     shape = TileType((m, n), F32)
     if acc is None:
-        acc = full_of(0.0, shape)
-    elif acc.type != shape:
+        product = Tile(emit(ops.Mma.build, a.ir, b.ir, full_of(0.0, shape).ir))
+        product.factors = (a, b)
+        return product
+    if acc.type != shape:
         raise HkcError(
             "the accumulator does not fit the matmul",
             here(),
@@ -148,6 +150,23 @@ def mma(a: Any, b: Any, acc: Tile | None) -> Tile:
             hint=f"zeros({m}, {n}, f32)",
         )
     return Tile(emit(ops.Mma.build, a.ir, b.ir, acc.ir))
+
+
+def accumulate(left: Tile, right: Any) -> Tile | None:
+    """``acc + a @ b`` as one op, when one side is a product that nothing else uses; None otherwise.
+
+    For programs that use the builder: Python has computed ``a @ b`` by then, so it and its zeros are taken back.
+    """
+    for product, acc in ((right, left), (left, right)):
+        if isinstance(product, Tile) and isinstance(acc, Tile) and product.factors and product.name is None:
+            made = product.ir.owner.operation
+            if not list(product.ir.uses):
+                zeros = made.operands[2].owner.operation
+                scalar = zeros.operands[0].owner.operation
+                for op in (made, zeros, scalar):
+                    op.erase()
+                return mma(*product.factors, acc)
+    return None
 
 
 def unary(operator: str, value: Any) -> Any:

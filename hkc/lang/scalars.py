@@ -105,7 +105,7 @@ def common_dtype(left: object, right: object, what: str) -> tuple[DType, DType]:
         f"{what} of {a.name} and {b.name}",
         here(),
         expected="two values of one type",
-        hint=f"convert one: x.to({(a if a.bits >= b.bits else b).name})",
+        hint=f"convert one: x.to({max(a, b, key=lambda d: (d.is_float, d.bits)).name})",
     )
 
 

@@ -36,22 +36,34 @@ def open_function(
     waves: Sequence[int] | None,
 ) -> ir.Block:
     """Adds the kernel's function to the module; the block is its body, without the return."""
-    types = [a.type.mlir() if isinstance(a.type, ViewType) else a.type.mlir_type() for a in arguments]
     attributes: dict[str, ir.Attribute] = {
         "sym_name": ir.StringAttr.get(name),
-        "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [])),
         "tile.kernel": ir.UnitAttr.get(),
         "tile.grid": ir.ArrayAttr.get([ir.StringAttr.get(axis) for axis in grid]),
     }
-    if arguments:
-        names = [ir.DictAttr.get({"tile.name": ir.StringAttr.get(a.name)}) for a in arguments]
-        attributes["arg_attrs"] = ir.ArrayAttr.get(names)
     if waves is not None:
         attributes["tile.waves"] = ir.DenseI64ArrayAttr.get(list(waves))
     with ir.InsertionPoint(module.body), make_loc(here()):
         function = ir.Operation.create("func.func", attributes=attributes, regions=1)
     locations = [make_loc(a.span, a.name) for a in arguments]
-    return ir.Block.create_at_start(function.regions[0], types, locations)
+    block = ir.Block.create_at_start(function.regions[0], [_mlir_type(a) for a in arguments], locations)
+    set_signature(function, arguments)
+    return block
+
+
+def set_signature(function: ir.Operation, arguments: Sequence[Argument]) -> None:
+    """Gives the function the type and the argument names that its block has."""
+    types = [_mlir_type(a) for a in arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
+    if arguments:
+        names = [ir.DictAttr.get({"tile.name": ir.StringAttr.get(a.name)}) for a in arguments]
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get(names)
+
+
+def _mlir_type(argument: Argument) -> ir.Type:
+    type_ = argument.type
+    return type_.mlir() if isinstance(type_, ViewType) else type_.mlir_type()
 
 
 def end_function(block: ir.Block) -> None:

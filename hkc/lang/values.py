@@ -148,10 +148,14 @@ class Scalar(Arithmetic):
 
 
 class Tile(Arithmetic):
-    """A tile in registers."""
+    """A tile in registers. ``factors`` are a and b of a product ``a @ b`` that was added to nothing yet."""
 
-    __slots__ = ()
+    __slots__ = ("factors",)
     type: TileType
+
+    def __init__(self, value: ir.Value, type_: Any = None) -> None:
+        super().__init__(value, type_)
+        self.factors: tuple[Tile, Tile] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -172,6 +176,11 @@ class Tile(Arithmetic):
 
     def __matmul__(self, other: Any) -> Any:
         return self._do("@", other)
+
+    def __add__(self, other: Any) -> Any:
+        from hkc.lang.operations import accumulate
+
+        return accumulate(self, other) or self._do("+", other)
 
 
 class View(Value):
