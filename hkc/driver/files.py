@@ -37,13 +37,13 @@ def write_bytes(path: Path, data: bytes, *, make_folder: bool = False) -> None:
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to rename over
             path.write_bytes(data)
             return
-        path = Path(os.path.realpath(path))  # a link stays one
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        target = Path(os.path.realpath(path))  # a link stays one
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-            os.chmod(name, _mode(path))
-            os.replace(name, path)
+            os.chmod(name, _mode(target))
+            os.replace(name, target)
         except BaseException:
             os.unlink(name)
             raise

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 from hkc.driver.files import read_text
 from hkc.errors import HkcError, Span
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from hkc.lang.syntax import KernelDef
 
 Form = Literal["tile", "py", "mlir", "ll"]
@@ -87,16 +85,15 @@ def _python_kernels(path: Path) -> list[KernelDef]:
 
 
 def _import_file(path: Path) -> ModuleType:
-    read_text(path)  # a missing or unreadable file is our error, not Python's
-    name = f"_hkc_program_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise HkcError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look their module up
+    """Run a Python file as a module. Its code knows the file by the name given, so that places are shown
+    alike."""
+    text = read_text(path)
+    module = ModuleType(f"_hkc_program_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        spec.loader.exec_module(module)
+        exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     except HkcError:
         raise
     except (Exception, SystemExit) as error:
@@ -108,11 +105,9 @@ def _import_file(path: Path) -> ModuleType:
 
 def _python_error(path: Path, error: BaseException) -> HkcError:
     """The user's own exception, at the deepest line of the user's file."""
-    what = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError) and error.filename == str(path) and error.lineno:
-        return HkcError(
-            f"Python can't read this: {error.msg}", Span(str(path), error.lineno, max(error.offset or 1, 1))
-        )
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path and f.lineno]
+        span = Span(str(path), error.lineno, max(error.offset or 1, 1))
+        return HkcError(f"Python can't read this: {error.msg}", span)
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path) and f.lineno]
     span = Span(str(path), lines[-1], 1) if lines else None
-    return HkcError(f"the Python program stopped with {what}", span)
+    return HkcError(f"the Python program stopped with {type(error).__name__}: {error}", span)

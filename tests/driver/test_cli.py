@@ -1,0 +1,227 @@
+"""The command line: what it writes, and what bad input gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hkc.cli import main
+
+from .conftest import TILE
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def hkc(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command line in an empty folder; gives exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        try:
+            code = main([str(a) for a in arguments])
+        except SystemExit as stop:  # argparse
+            code = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return run
+
+
+def test_compile_writes_a_code_object(hkc: Run, tile_file: Path, tmp_path: Path) -> None:
+    assert hkc("compile", tile_file, "--arch", "gfx942") == (0, "", "")
+    assert (tmp_path / "scale.hsaco").read_bytes().startswith(b"\x7fELF")
+    code, out, _ = hkc("compile", tile_file, "-o", "named.hsaco", "--report")
+    assert code == 0
+    assert out.startswith("kernel        scale (gfx950, ")
+    assert (tmp_path / "named.hsaco").exists()
+
+
+@pytest.mark.parametrize(
+    ("stage", "sign"),
+    [("tile", "kernel scale("), ("mlir", "tile.kernel"), ("llvm", "amdgpu_kernel"), ("asm", "s_endpgm")],
+)
+def test_emit_text(hkc: Run, tile_file: Path, tmp_path: Path, stage: str, sign: str) -> None:
+    code, out, err = hkc("compile", tile_file, "--emit", stage)
+    assert (code, err) == (0, "")
+    assert sign in out
+    assert hkc("compile", tile_file, "--emit", stage, "-o", "out.txt")[:2] == (0, "")
+    assert (tmp_path / "out.txt").read_text() == out
+
+
+def test_emit_object(hkc: Run, tile_file: Path, tmp_path: Path) -> None:
+    assert hkc("compile", tile_file, "--emit", "obj")[0] == 0
+    assert (tmp_path / "scale.o").read_bytes().startswith(b"\x7fELF")
+
+
+def test_json_is_all_that_stdout_gets(hkc: Run, tile_file: Path) -> None:
+    for emit in ("hsaco", "asm"):
+        code, out, _ = hkc("compile", tile_file, "--emit", emit, "--json")
+        report = json.loads(out)
+        assert code == 0
+        assert report["resources"]["name"] == "scale"
+        assert report["lds_limit"] == 163840
+
+
+def test_constants_and_dumps(hkc: Run, tile_file: Path, tmp_path: Path) -> None:
+    assert hkc("compile", tile_file, "-D", "BM=32", "-D", "BN=32", "--dump-ir", tmp_path / "new" / "dump")[0] == 0
+    text = (tmp_path / "new" / "dump" / "00_tile.tile").read_text()
+    assert "32" in text
+    assert "64" not in text
+
+
+def test_opt_runs_passes_and_the_result_resumes(hkc: Run, tile_file: Path, tmp_path: Path) -> None:
+    assert hkc("compile", tile_file, "-o", "whole.hsaco", "--dump-ir", "dump")[0] == 0
+    passes = "infer-layouts,assign-wave-roles"
+    code, out, _ = hkc("opt", "dump/00_tile.mlir", "--passes", passes, "--arch", "gfx950")
+    assert code == 0
+    assert out == (tmp_path / "dump" / "02_assign-wave-roles.mlir").read_text()
+    (tmp_path / "half.mlir").write_text(out)
+    assert hkc("compile", "half.mlir", "-o", "half.hsaco")[0] == 0
+    assert (tmp_path / "half.hsaco").read_bytes() == (tmp_path / "whole.hsaco").read_bytes()
+    assert hkc("compile", "dump/07_llvm.ll", "-o", "llvm.hsaco")[0] == 0
+    assert (tmp_path / "llvm.hsaco").read_bytes() == (tmp_path / "whole.hsaco").read_bytes()
+
+
+def test_one_of_several_kernels(hkc: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.tile").write_text(TILE + TILE.replace("kernel scale", "kernel other"))
+    code, _, err = hkc("compile", "two.tile")
+    assert code == 2
+    assert "two.tile defines 2 kernels" in err
+    assert "two.tile:scale" in err
+    assert hkc("compile", "two.tile:other", "-o", "o.hsaco")[0] == 0
+    code, _, err = hkc("compile", "two.tile:third")
+    assert (code, "has no kernel 'third'" in err, "scale or other" in err) == (2, True, True)
+
+
+def test_a_python_file(hkc: Run, tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(
+        "from __future__ import annotations\n"
+        "import hkc as hk\n"
+        "@hk.kernel(grid=lambda N: (hk.cdiv(N, 64),))\n"
+        'def twice(X: hk.View["N", hk.f32], Y: hk.View["N", hk.f32]):\n'
+        "    n = hk.block(0) * 64\n"
+        "    x = X[n : n + 64]\n"
+        "    Y[n : n + 64] = x + x\n"
+    )
+    code, out, err = hkc("compile", "k.py", "--emit", "tile")
+    assert (code, err) == (0, "")
+    assert "kernel twice(" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        (["missing.tile"], ["cannot read missing.tile: No such file"]),
+        (["."], ["unknown kind of file"]),
+        (["latin.tile"], ["latin.tile: line 2 is not UTF-8"]),
+        (["empty.tile"], ["empty.tile"]),
+        (["scale.tile", "--arch", "gfx90a"], ["unknown arch 'gfx90a'", "gfx942 or gfx950"]),
+        (["scale.tile", "-D", "BM"], ["-D BM: not a definition", "-D NAME=VALUE"]),
+        (["scale.tile", "-D", "BM=x"], ["BM=x is not an int"]),
+        (["scale.tile", "-D", "BQ=3"], ["nothing named BQ", "BM, BN"]),
+        (["scale.tile", "-D", "M=3"], ["-D M: a size is known when the kernel runs", "hkc run"]),
+        (["scale.tile", "-D", "BM=1", "-D", "BM=2"], ["-D BM is given twice"]),
+        (["scale.tile", "-o", "no/such/folder/out"], ["cannot write no/such/folder/out: No such file"]),
+        (["scale.tile", "-o", "."], ["cannot write .: "]),
+        (["scale.tile", "--dump-ir", "scale.tile/x"], ["cannot write scale.tile/x/00_tile.mlir"]),
+        (["scale.txt"], ["scale.txt: unknown kind of file", ".tile, .py, .mlir, .ll"]),
+        (["bad.ll"], ["bad.ll: not valid LLVM IR"]),
+        (["bad.mlir"], ["bad.mlir:1:", "error"]),
+        (["none.py"], ["none.py defines no kernel"]),
+        (["raises.py"], ["raises.py:2:1: error: the Python program stopped with ValueError: oh no"]),
+        (["syntax.py"], ["syntax.py:1:", "Python can't read this"]),
+    ],
+)
+def test_bad_input_is_exit_2_with_a_message(
+    hkc: Run, tmp_path: Path, tile_file: Path, arguments: list[str], messages: list[str]
+) -> None:
+    (tmp_path / "latin.tile").write_bytes(b"// fine\n// caf\xe9\n")
+    (tmp_path / "empty.tile").write_text("")
+    (tmp_path / "scale.txt").write_text(TILE)
+    (tmp_path / "bad.ll").write_text("define garbage")
+    (tmp_path / "bad.mlir").write_text("module { what }")
+    (tmp_path / "none.py").write_text("import hkc\n")
+    (tmp_path / "raises.py").write_text("import hkc\nraise ValueError('oh no')\n")
+    (tmp_path / "syntax.py").write_text("def f(:\n")
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = hkc("compile", *arguments)
+    assert (code, out) == (2, "")
+    for message in messages:
+        assert message in err
+    assert sorted(tmp_path.rglob("*")) == before, "nothing is left behind"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["opt", "m.mlir", "--passes", "no-such-pass"], "unknown pass 'no-such-pass'"),
+        (["opt", "m.mlir", "--passes", "infer-layouts"], "the module names no arch"),
+        (["opt", "m.mlir"], "required: --passes"),
+        (["compile"], "required: FILE"),
+        (["compile", "scale.tile", "--emit", "pdf"], "invalid choice: 'pdf'"),
+        (["paint"], "invalid choice: 'paint'"),
+        ([], "required: COMMAND"),
+    ],
+)
+def test_bad_command_lines_are_exit_2(hkc: Run, tmp_path: Path, arguments: list[str], message: str) -> None:
+    (tmp_path / "m.mlir").write_text("module {}")
+    code, _, err = hkc(*arguments)
+    assert code == 2
+    assert message in err
+
+
+def test_an_unreadable_file(hkc: Run, tile_file: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    tile_file.chmod(0)
+    code, _, err = hkc("compile", tile_file)
+    assert (code, "Permission denied" in err) == (2, True)
+
+
+def test_a_failed_write_keeps_the_old_file(
+    hkc: Run, tile_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out.hsaco").write_bytes(b"before")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setenv("HKC_CACHE", "0")
+    code, _, err = hkc("compile", tile_file, "-o", "out.hsaco")
+    assert (code, "cannot write out.hsaco: No space left" in err) == (2, True)
+    assert (tmp_path / "out.hsaco").read_bytes() == b"before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.hsaco", "scale.tile"]
+
+
+def test_a_closed_pipe_is_no_traceback(tile_file: Path) -> None:
+    command = f"{sys.executable} -m hkc.cli compile {tile_file} --emit llvm | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_ctrl_c_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import time\nprint('started', flush=True)\ntime.sleep(60)\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hkc.cli", "compile", str(tmp_path / "slow.py")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "interrupted\n")
