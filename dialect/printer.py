@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mlir import ir
+
 from hkc.dialect.irdl import get_ints
 from hkc.dialect.locations import name_of
 from hkc.dialect.printer_blocks import BlockPrinter
 from hkc.dialect.printer_names import Names
 from hkc.dialect.printer_plan import Plan
 from hkc.dialect.types import ViewType, try_parse_type
-from mlir import ir
 
 
 def print_tile(module: ir.Module) -> str:

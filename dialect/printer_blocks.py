@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mlir import ir
+
 from hkc.dialect.irdl import get_int, get_str
 from hkc.dialect.locations import name_of
 from hkc.dialect.printer_expr import ExpressionPrinter
 from hkc.dialect.printer_names import Names, TextScope, result_names, usable
 from hkc.dialect.printer_plan import Plan, layout_of
 from hkc.dialect.types import LdsType, TileType, TokenType, try_parse_type
-from mlir import ir
 
 _NO_TEXT = frozenset({"func.return", "scf.yield"})
 
@@ -66,7 +67,7 @@ class BlockPrinter:
         if not results or (unused_token and isinstance(try_parse_type(results[0].type), TokenType)):
             yield text
             return
-        given = result_names(op) or [None] * len(results)
+        given: Sequence[str | None] = result_names(op) or [None] * len(results)
         chosen = [self._choose(v, n) for v, n in zip(results, given, strict=True)]
         position = self.plan.index[op]
         for name in chosen:

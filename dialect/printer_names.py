@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hkc.dialect.locations import location_of, name_of
-from hkc.dialect.types import ViewType, try_parse_type
 from mlir import ir
 
+from hkc.dialect.locations import location_of, name_of
+from hkc.dialect.types import ViewType, try_parse_type
 from hkc.dtypes import DTYPES
 
 KEYWORDS = frozenset(

@@ -21,12 +21,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from mlir import ir
+
 from hkc.dialect.context import make_context
 from hkc.dialect.locations import make_loc
 from hkc.dialect.types import ViewType
 from hkc.dialect.verify import verify_module
-from mlir import ir
-
 from hkc.dtypes import DType
 from hkc.errors import HkcError
 from hkc.lang import memory, operations, structure
@@ -235,8 +235,42 @@ def copy(view: View, offsets: Sequence[Any], slot: Lds, when: Any = True) -> Tok
 
 
 __all__ = [
-    *("Branches", "Kernel", "Lds", "Scalar", "Tile", "Token", "Variables", "View", "absolute", "aligned", "barrier"),
-    *("block", "cdiv", "choose", "copy", "dim", "exp", "exp2", "full", "kernel", "lds", "load", "log", "log2"),
-    *("loop", "maximum", "minimum", "read", "rsqrt", "sqrt", "store", "wait", "waitcnt", "wave", "when", "where"),
-    *("write", "zeros"),
+    "Branches",
+    "Kernel",
+    "Lds",
+    "Scalar",
+    "Tile",
+    "Token",
+    "Variables",
+    "View",
+    "absolute",
+    "aligned",
+    "barrier",
+    "block",
+    "cdiv",
+    "choose",
+    "copy",
+    "dim",
+    "exp",
+    "exp2",
+    "full",
+    "kernel",
+    "lds",
+    "load",
+    "log",
+    "log2",
+    "loop",
+    "maximum",
+    "minimum",
+    "read",
+    "rsqrt",
+    "sqrt",
+    "store",
+    "wait",
+    "waitcnt",
+    "wave",
+    "when",
+    "where",
+    "write",
+    "zeros",
 ]

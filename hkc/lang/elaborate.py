@@ -247,7 +247,7 @@ class _Elaborator:
         failed = scalar[0] != scalar[1]
         if all(scalar):
             try:
-                dtypes = list(scalars.common_dtype(*values, name))
+                dtypes = list(scalars.common_dtype(values[0], values[1], name))
             except HkcError:
                 failed = True
         merged: list[Value] = []

@@ -142,7 +142,7 @@ class Expressions:
     def binary(self, node: syntax.Binary) -> Any:
         if node.operator in ("and", "or"):
             return self._logical(node)
-        if node.operator == "+" and (_is_matmul(node.left) or _is_matmul(node.right)):
+        if node.operator == "+" and (_matmul(node.left) or _matmul(node.right)):
             return self._accumulate(node)
         left, right = self.value(node.left), self.value(node.right)
         CURSOR.span = node.span
@@ -150,12 +150,12 @@ class Expressions:
 
     def _accumulate(self, node: syntax.Binary) -> Any:
         """``acc + a @ b`` (in either order) is one op."""
-        if _is_matmul(node.right):
+        if (product := _matmul(node.right)) is not None:
             acc = self.value(node.left)
-            product = node.right
             a, b = self.value(product.left), self.value(product.right)
         else:
-            product = node.left
+            product = _matmul(node.left)
+            assert product is not None
             a, b = self.value(product.left), self.value(product.right)
             acc = self.value(node.right)
         CURSOR.span = product.span
@@ -286,8 +286,8 @@ class Expressions:
         return memory.dim(self.arguments[argument], first)
 
 
-def _is_matmul(node: syntax.Expression) -> bool:
-    return isinstance(node, syntax.Binary) and node.operator == "@"
+def _matmul(node: syntax.Expression) -> syntax.Binary | None:
+    return node if isinstance(node, syntax.Binary) and node.operator == "@" else None
 
 
 _HANDLERS: dict[type, Callable[[Expressions, Any], Any]] = {

@@ -167,6 +167,6 @@ def language_name(thing: object) -> str | None:
     if isinstance(name, str) and name != "language_name" and globals().get(name) is thing and callable(thing):
         return name
     try:
-        return _PYTHON.get(thing)  # type: ignore[call-overload]
+        return _PYTHON.get(thing)
     except TypeError:
         return None

@@ -103,7 +103,7 @@ def splat(value: Any, like: TileType) -> Tile:
 def full_of(value: Any, type_: TileType) -> Tile:
     """A tile whose every element is the scalar."""
     dtype = type_.dtype
-    if isinstance(value, Scalar) or isinstance(value, folding.Typed):
+    if isinstance(value, Scalar | folding.Typed):
         have = scalars.natural_dtype(value)
         assert have is not None
         if have != dtype:

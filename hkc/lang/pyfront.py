@@ -119,7 +119,7 @@ class _Front:
         thing = self.convert.frame.object_of(node)
         if isinstance(thing, DType):
             return syntax.Name(span, thing.name)
-        python = {int: "hk.i32 or hk.i64", float: "hk.f32", bool: "hk.i32"}.get(thing)  # type: ignore[call-overload]
+        python = {int: "hk.i32 or hk.i64", float: "hk.f32", bool: "hk.i32"}.get(thing)
         raise self.fail(
             node,
             "this is no type of an argument",

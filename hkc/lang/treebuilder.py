@@ -29,7 +29,7 @@ class _Builder(Transformer_NonRecursive):
 
     def span(self, at: Meta | Token) -> Span:
         same_line = at.line == at.end_line
-        return Span(self.filename, at.line, at.column, at.end_column if same_line else None)
+        return Span(self.filename, at.line or 1, at.column or 1, at.end_column if same_line else None)
 
     # Kernels
 

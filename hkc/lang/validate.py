@@ -29,7 +29,8 @@ def validate(kernel: syntax.KernelDef) -> None:
 
 def _unique_names(kernel: syntax.KernelDef) -> None:
     seen: dict[str, Span] = {}
-    for declared in (*kernel.parameters, *kernel.constants.values()):
+    declarations: list[syntax.Parameter | syntax.Constant] = [*kernel.parameters, *kernel.constants.values()]
+    for declared in declarations:
         if declared.name in seen:
             raise HkcError(
                 f"{declared.name} is declared twice",

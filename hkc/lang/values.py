@@ -180,7 +180,8 @@ class Tile(Arithmetic):
     def __add__(self, other: Any) -> Any:
         from hkc.lang.operations import accumulate
 
-        return accumulate(self, other) or self._do("+", other)
+        fused = accumulate(self, other)
+        return self._do("+", other) if fused is None else fused
 
 
 class View(Value):
