@@ -54,8 +54,12 @@ def main_loop(assembly: str, kernel: str | None = None) -> LoopMix | None:
         if start is not None and start <= end:
             loops.append((start, end))
     inner = [a for a in loops if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
-    mixes = [_mix(instructions[start : end + 1]) for start, end in inner]
-    return max(mixes, key=lambda mix: (mix.kinds.get("MFMA", 0), -mix.instructions), default=None)
+    bodies = [instructions[start : end + 1] for start, end in inner]
+    return _mix(max(bodies, key=lambda body: (_mfma(body), -len(body)))) if bodies else None
+
+
+def _mfma(body: list[str]) -> int:
+    return sum(text.startswith(("v_mfma", "v_smfma")) for text in body)
 
 
 def _instructions(assembly: str, kernel: str | None) -> tuple[list[str], dict[str, int]]:
