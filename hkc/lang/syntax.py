@@ -7,7 +7,7 @@ programs are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from typing import ClassVar, dataclass_transform
 
 from hkc.dtypes import DType
 from hkc.errors import HkcError, Span
@@ -16,14 +16,44 @@ from hkc.errors import HkcError, Span
 MAX_DEPTH = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+@dataclass_transform(frozen_default=True)
+class _Record:
+    """Immutable records by their annotations. Made by hand rather than with dataclasses, whose making costs more
+    time than parsing a kernel."""
+
+    fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        annotations = cls.__dict__.get("__annotations__", {})
+        cls.fields = tuple(name for name in annotations if name != "span")
+
+    def __init__(self, span: Span, *values: object) -> None:
+        contents = self.__dict__
+        contents["span"] = span
+        if len(values) < len(self.fields):
+            values += tuple(getattr(type(self), name) for name in self.fields[len(values) :])
+        contents.update(zip(self.fields, values, strict=True))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(getattr(self, name) == getattr(other, name) for name in self.fields)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(getattr(self, name) for name in self.fields)))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.fields)
+        return f"{type(self).__name__}({inside})"
+
+
+class Node(_Record):
     """Anything with a place in the source."""
 
-    span: Span = field(compare=False, repr=False)
+    span: Span
 
 
-@dataclass(frozen=True, slots=True)
 class Literal(Node):
     """A number, a string, True or False."""
 
@@ -41,14 +71,12 @@ class Literal(Node):
         return hash((type(self.value), self.value))
 
 
-@dataclass(frozen=True, slots=True)
 class Name(Node):
     """A variable, constant, parameter, dimension symbol or element type."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class Unary(Node):
     """``operator`` is ``-``, ``+`` or ``not``."""
 
@@ -56,7 +84,6 @@ class Unary(Node):
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
 class Binary(Node):
     """Arithmetic, comparisons, ``and`` and ``or``."""
 
@@ -65,7 +92,6 @@ class Binary(Node):
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
 class Conditional(Node):
     """``then if test else otherwise``."""
 
@@ -74,7 +100,6 @@ class Conditional(Node):
     otherwise: Expression
 
 
-@dataclass(frozen=True, slots=True)
 class Keyword(Node):
     """``name=value`` in a call."""
 
@@ -82,7 +107,6 @@ class Keyword(Node):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
 class Call(Node):
     """A call of a function of the language."""
 
@@ -91,7 +115,6 @@ class Call(Node):
     keywords: tuple[Keyword, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class MethodCall(Node):
     """``base.method(arguments)``."""
 
@@ -100,7 +123,6 @@ class MethodCall(Node):
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Attribute(Node):
     """``base.name``."""
 
@@ -108,7 +130,6 @@ class Attribute(Node):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class Slice(Node):
     """``low : high : step`` in an index; any part may be absent."""
 
@@ -117,7 +138,6 @@ class Slice(Node):
     step: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Index(Node):
     """``base[items]``."""
 
@@ -128,7 +148,6 @@ class Index(Node):
 Expression = Literal | Name | Unary | Binary | Conditional | Call | MethodCall | Attribute | Index
 
 
-@dataclass(frozen=True, slots=True)
 class Assign(Node):
     """``a, b = x, y``: as many values as targets; a target is a Name or (for a store) an Index."""
 
@@ -136,7 +155,6 @@ class Assign(Node):
     values: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class AugmentedAssign(Node):
     """``target op= value``."""
 
@@ -145,14 +163,12 @@ class AugmentedAssign(Node):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
 class Evaluate(Node):
     """An expression as a statement."""
 
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
 class For(Node):
     """``for variable in iterable: body``."""
 
@@ -161,7 +177,6 @@ class For(Node):
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class If(Node):
     """``if test: then else: otherwise``."""
 
@@ -170,7 +185,6 @@ class If(Node):
     otherwise: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Pass(Node):
     """Nothing."""
 
@@ -180,7 +194,6 @@ Statement = Assign | AugmentedAssign | Evaluate | For | If | Pass
 ConstantValue = int | float | bool | str | DType
 
 
-@dataclass(frozen=True, slots=True)
 class Parameter(Node):
     """A run-time argument; ``annotation`` is ``view[...]``, a choice of views, or a scalar type."""
 
@@ -193,7 +206,6 @@ class Parameter(Node):
         return not isinstance(self.annotation, Name)
 
 
-@dataclass(frozen=True, slots=True)
 class Constant(Node):
     """A compile-time constant; ``default`` is None when it must be given."""
 
@@ -201,7 +213,6 @@ class Constant(Node):
     default: ConstantValue | None
 
 
-@dataclass(frozen=True, slots=True)
 class KernelDef(Node):
     """A kernel as written."""
 
@@ -217,8 +228,8 @@ class KernelDef(Node):
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly inside ``node``."""
-    for spec in fields(node):
-        value = getattr(node, spec.name)
+    for name in node.fields:
+        value = getattr(node, name)
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):
