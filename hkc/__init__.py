@@ -17,7 +17,7 @@ if not os.path.isdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "d
     __path__.append(_checkout)
 
 _FROM: dict[str, str] = {
-    **dict.fromkeys(("kernel", "Kernel", "compile"), "hkc.jit"),
+    **dict.fromkeys(("kernel", "Kernel", "compile", "load"), "hkc.jit"),
     "array": "hkc.arguments",
     "CompiledKernel": "hkc.driver.compile",
     **dict.fromkeys(("HkcError", "InternalError", "Span"), "hkc.errors"),

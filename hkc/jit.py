@@ -163,20 +163,24 @@ def kernel(
     return lambda function: Kernel(function, grid, waves)
 
 
+def load(program: str | Path) -> Kernel:
+    """The kernel in a file: ``"FILE.tile"`` or ``"FILE.py"``, with ``:name`` to pick one of several."""
+    from hkc.driver.source import open_source
+
+    source = open_source(str(program))
+    if source.kernel is None:
+        raise HkcError(f"{source.path} is not a program of the language", expected="a .tile or .py file")
+    return Kernel(source.kernel)
+
+
 def compile(kernel: Kernel | str | Path, *, arch: str | None = None, **constants: Any) -> CompiledKernel:
-    """Compile a kernel, or one in a file (``"FILE.tile:name"``), and give its texts, code object and
-    report."""
-    if isinstance(kernel, Kernel):
-        return kernel.compile(arch, **constants)
-    if not isinstance(kernel, str | Path):
+    """Compile a kernel, or one in a file (see :func:`load`), and give its texts, code object and report."""
+    if isinstance(kernel, str | Path):
+        kernel = load(kernel)
+    if not isinstance(kernel, Kernel):
         raise HkcError(
             "hk.compile takes a kernel",
             expected="a function decorated with @hk.kernel(...), or the name of a file",
             got=f"a value of type {type(kernel).__name__}",
         )
-    from hkc.driver.source import open_source
-
-    source = open_source(str(kernel))
-    if source.kernel is None:
-        raise HkcError(f"{source.path} is not a program of the language", expected="a .tile or .py file")
-    return Kernel(source.kernel).compile(arch, **constants)
+    return kernel.compile(arch, **constants)
