@@ -30,6 +30,14 @@ def location_of(thing: Located) -> ir.Location:
     return thing.location
 
 
+def place_of(thing: Located, name: str | None = None) -> ir.Location:
+    """The place in the source without the program's name (or with another), for ops that a pass adds."""
+    location = location_of(thing)
+    while location.is_a_name():
+        location = location.child_loc
+    return ir.Location.name(name, childLoc=location) if name else location
+
+
 def span_of(thing: Located) -> Span | None:
     """The place in the user's source, None when it is not known."""
     location = location_of(thing)

@@ -17,7 +17,7 @@ from mlir import ir
 from mlir.dialects import scf
 
 from hkc.dialect.irdl import get_ints
-from hkc.dialect.locations import location_of, name_of, span_of
+from hkc.dialect.locations import location_of, name_of, place_of, span_of
 from hkc.dialect.ops import (
     BufferLoad,
     BufferStore,
@@ -62,8 +62,10 @@ def insert_buffer_loads(module: ir.Module, target: Target) -> None:
 def _split_load(op: ir.Operation) -> None:
     view, *offsets = list(op.operands)
     type_ = tile_type(op.results[0])
+    with ir.InsertionPoint(op), place_of(op):
+        inside = may_be_wide(view, offsets, type_)
     with ir.InsertionPoint(op), location_of(op):
-        branch = scf.IfOp(may_be_wide(view, offsets, type_), [type_.mlir()], has_else=True)
+        branch = scf.IfOp(inside, [type_.mlir()], has_else=True)
         with ir.InsertionPoint(branch.then_block):
             scf.YieldOp([BufferLoad.build(view, offsets, type_)])
         with ir.InsertionPoint(branch.else_block):

@@ -12,7 +12,7 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import scf
 
-from hkc.dialect.locations import location_of
+from hkc.dialect.locations import location_of, place_of
 from hkc.errors import InternalError
 
 # The first argument is the Rebuilder (of the subclass that the handler is for).
@@ -85,22 +85,22 @@ class Rebuilder:
 
     def _loop(self, op: ir.Operation) -> None:
         low, high, step, *initial = list(op.operands)
-        loop = scf.ForOp(self.one(low), self.one(high), self.one(step), self._flat(initial))
-        for named in _names(op):
-            loop.operation.attributes[named] = op.attributes[named]
         old = op.regions[0].blocks[0]
-        self.values[old.arguments[0]] = [loop.induction_variable]
-        self._rebind(list(old.arguments)[1:], list(loop.inner_iter_args))
+        variable, *carried = old.arguments
+        places = [p for p, a in zip(carried_places(op), carried, strict=True) for _ in self.convert(a)]
+        bounds = (self.one(low), self.one(high), self.one(step))
+        loop, block = make_loop(bounds, self._flat(initial), location_of(variable), places)
+        for named in _names(op):
+            loop.attributes[named] = op.attributes[named]
+        new_variable, *new_carried = block.arguments
+        self.values[variable] = [new_variable]
+        self._rebind(carried, new_carried)
         *body, end = [inner.operation for inner in old.operations]
-        with ir.InsertionPoint(loop.body):
-            self.enter_loop(op, loop)
+        with ir.InsertionPoint(block):
             self.block(body)
             with location_of(end):
                 scf.YieldOp(self._flat(list(end.operands)))
         self._rebind(list(op.results), list(loop.results))
-
-    def enter_loop(self, op: ir.Operation, loop: scf.ForOp) -> None:
-        """Called with the insertion point at the start of a rebuilt loop's body."""
 
     def _branch(self, op: ir.Operation) -> None:
         types = [t for result in op.results for t in self.convert(result)]
@@ -115,6 +115,40 @@ class Rebuilder:
                 with location_of(end):
                     scf.YieldOp(self._flat(list(end.operands)))
         self._rebind(list(op.results), list(branch.operation.results))
+
+
+def carried_places(loop: ir.Operation) -> list[ir.Location]:
+    """The named places of what an scf.for carries, one a result.
+
+    They are kept in the loop's own location: MLIR's text has none for a loop's arguments.
+    """
+    location, count = location_of(loop), len(loop.results)
+    if count == 1:
+        return [location]
+    if location.is_a_fused() and len(location.locations) == count:
+        return list(location.locations)
+    return [place_of(location)] * count
+
+
+def make_loop(
+    bounds: tuple[ir.Value, ir.Value, ir.Value],
+    initial: Sequence[ir.Value],
+    variable: ir.Location,
+    carried: Sequence[ir.Location],
+) -> tuple[ir.Operation, ir.Block]:
+    """An scf.for (low, high, step) without its body's ops, and its block.
+
+    Locations name the loop variable and what is carried; the loop's own is the latter's, one a result.
+    """
+    loop = ir.Operation.create(
+        "scf.for",
+        results=[v.type for v in initial],
+        operands=[*bounds, *initial],
+        regions=1,
+        loc=ir.Location.fused(list(carried)) if carried else None,
+    )
+    types = [bounds[0].type, *(v.type for v in initial)]
+    return loop, ir.Block.create_at_start(loop.regions[0], types, [variable, *carried])
 
 
 def _names(op: ir.Operation) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from hkc.dialect.locations import span_of
+from hkc.dialect.locations import place_of, span_of
 from hkc.dialect.ops import BufferLoad, Copy, LdsSlot, LdsWrite, Wait
 from hkc.dialect.types import LdsType, TileType, TokenType, lds_type, try_parse_type
 from hkc.dialect.verify import walk
@@ -132,7 +132,9 @@ class _Stager(Rebuilder):
                 tokens.append(self.one(token))
             else:
                 tile, index = self.get(token)
-                tokens.append(LdsWrite.build(tile, LdsSlot.build(self.one(carried.lds), index)))
+                with place_of(op):
+                    slot = LdsSlot.build(self.one(carried.lds), index)
+                tokens.append(LdsWrite.build(tile, slot))
         Wait.build(tokens)
 
 

@@ -13,14 +13,14 @@ from mlir import ir
 from mlir.dialects import scf
 
 from hkc.dialect.irdl import get_int
-from hkc.dialect.locations import location_of, name_of, span_of
+from hkc.dialect.locations import location_of, name_of, place_of, span_of
 from hkc.dialect.ops import Aligned, Copy, Dim, LdsAlloc, LdsRead, LdsSlot, LdsWrite, Load, MaskedLoad, Wait
 from hkc.dialect.types import TileType, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
-from hkc.passes.rebuild import Rebuilder, body_of, kernel_of
+from hkc.passes.rebuild import Rebuilder, body_of, carried_places, kernel_of, make_loop
 
 DEFAULT_STAGES = 2
 # Buffers of a pipelined copy: more would only lengthen the prologue.
@@ -99,6 +99,15 @@ def allocate(function: ir.Operation, load: ir.Operation, buffers: int) -> ir.Val
         return LdsAlloc.build(buffers, rows, columns, type_.dtype)
 
 
+def _name(staged: Staged) -> str:
+    return name_of(_named(staged.load)) or "tile"
+
+
+def _token_place(staged: Staged) -> ir.Location:
+    """Where a copy of the tile comes from in the source, with a name for its token."""
+    return place_of(staged.load, f"{_name(staged)}_copy")
+
+
 def _named(load: ir.Operation) -> ir.Operation:
     """The op that carries the program's name for the tile: the load, or a transpose of it."""
     users = [use.owner.operation for use in load.results[0].uses]
@@ -162,7 +171,7 @@ class Pipeline:
         self.step_size = _constant(self.step) or 1
 
     def build(self) -> None:
-        with ir.InsertionPoint(self.loop), location_of(self.loop):
+        with ir.InsertionPoint(self.loop), place_of(self.loop):
             main_end = self.main_end()
             tokens: list[ir.Value] = []
             for stage in range(self.stages - 1):
@@ -192,33 +201,39 @@ class Pipeline:
                     fine.append(s.compare("eq", s.bits(start, 0, align.bit_length() - 1), 0))
         room = s.smax(s.add(s.sub(last, self.low), self.step_size), 0)
         end = s.add(self.low, s.mul(s.div(room, self.step_size), self.step_size))
-        return s.select(s.both(fine), end, self.low)
+        whole = s.both(fine)
+        with place_of(self.loop, "main_end"):
+            return s.select(whole, end, self.low)
 
     def copies(self, at: s.Scalar, slot: ir.Value, main_end: ir.Value) -> list[ir.Value]:
         """One asynchronous copy a staged tile, for the iteration that begins at ``at``."""
         when = s.compare("slt", at, main_end)
         tokens = []
         for staged in self.staged:
-            with location_of(staged.load):
+            with _token_place(staged):
                 offsets = [s.value(at) if o == self.variable else o for o in staged.offsets]
-                tokens.append(Copy.build(staged.view, offsets, LdsSlot.build(staged.lds, slot), when))
+                tokens.append(Copy.build(staged.view, offsets, self.slot_of(staged, slot), when))
         return tokens
 
     def _successor(self, slot: ir.Value, by: int) -> ir.Value:
         """(slot + by) mod stages for a slot that is below stages."""
-        moved = s.add(slot, by)
         if by == 0:
             return slot
-        return s.select(s.compare("sge", moved, self.stages), s.sub(moved, self.stages), moved)
+        moved = s.add(slot, by)
+        with place_of(self.loop, "slot"):
+            return s.select(s.compare("sge", moved, self.stages), s.sub(moved, self.stages), moved)
 
     def main_loop(self, end: ir.Value, initial: list[ir.Value], tokens: list[ir.Value]) -> list[ir.Value]:
         carried, width = len(initial), len(self.staged)
-        loop = scf.ForOp(self.low, end, self.step, [*initial, s.value(0), *tokens])
-        arguments = list(loop.inner_iter_args)
+        places = [*carried_places(self.loop), place_of(self.loop, "slot"), *(_token_place(x) for x in self.staged)]
+        places += places[carried + 1 :] * max(0, self.stages - 2)
+        bounds, inputs = (self.low, end, self.step), [*initial, s.value(0), *tokens]
+        loop, block = make_loop(bounds, inputs, location_of(self.variable), places[: len(inputs)])
+        variable, *arguments = block.arguments
         slot, waiting = arguments[carried], arguments[carried + 1 :]
-        with ir.InsertionPoint(loop.body):
+        with ir.InsertionPoint(block):
             ahead = self._successor(slot, self.stages - 1)
-            at = s.add(loop.induction_variable, (self.stages - 1) * self.step_size)
+            at = s.add(variable, (self.stages - 1) * self.step_size)
             if self.stages == 1:
                 waiting = self.copies(at, ahead, end)
                 Wait.build(waiting)
@@ -227,9 +242,9 @@ class Pipeline:
                 waiting = waiting[width:] + self.copies(at, ahead, end)
 
             def read(staged: Staged) -> ir.Value:
-                return LdsRead.build(LdsSlot.build(staged.lds, slot), staged.type.layout)
+                return LdsRead.build(self.slot_of(staged, slot), staged.type.layout)
 
-            yielded = self.body(loop.induction_variable, arguments[:carried], read)
+            yielded = self.body(variable, arguments[:carried], read)
             kept = waiting if self.stages > 1 else []
             scf.YieldOp([*yielded, self._successor(slot, 1) if self.stages > 1 else slot, *kept])
         results = list(loop.results)
@@ -238,27 +253,31 @@ class Pipeline:
         return results[:carried]
 
     def tail_loop(self, begin: ir.Value, initial: list[ir.Value]) -> list[ir.Value]:
-        loop = scf.ForOp(begin, self.high, self.step, initial)
-        with ir.InsertionPoint(loop.body):
-            variable = loop.induction_variable
+        bounds = (begin, self.high, self.step)
+        loop, block = make_loop(bounds, initial, location_of(self.variable), carried_places(self.loop))
+        variable, *arguments = block.arguments
+        with ir.InsertionPoint(block):
             tiles = {}
             for staged in self.staged:
-                with location_of(staged.load):
+                with place_of(staged.load, f"{_name(staged)}_part"):
                     offsets = [variable if o == self.variable else o for o in staged.offsets]
                     wide = plain_type(staged.type, self.waves)
                     tiles[staged.load] = MaskedLoad.build(staged.view, offsets, wide)
-            slots, tokens = {}, []
+            first, tokens = s.value(0), []
             for staged in self.staged:
-                with location_of(staged.load):
-                    slots[staged.load] = LdsSlot.build(staged.lds, s.value(0))
-                    tokens.append(LdsWrite.build(tiles[staged.load], slots[staged.load]))
+                with _token_place(staged):
+                    tokens.append(LdsWrite.build(tiles[staged.load], self.slot_of(staged, first)))
             Wait.build(tokens)
 
             def read(staged: Staged) -> ir.Value:
-                return LdsRead.build(slots[staged.load], staged.type.layout)
+                return LdsRead.build(self.slot_of(staged, first), staged.type.layout)
 
-            scf.YieldOp(self.body(variable, list(loop.inner_iter_args), read))
+            scf.YieldOp(self.body(variable, arguments, read))
         return list(loop.results)
+
+    def slot_of(self, staged: Staged, index: ir.Value) -> ir.Value:
+        with place_of(staged.load):
+            return LdsSlot.build(staged.lds, index)
 
     def body(self, variable: ir.Value, arguments: list[ir.Value], read: object) -> list[ir.Value]:
         """A copy of the loop's body with the staged loads replaced; what it yields."""
