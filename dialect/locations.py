@@ -33,8 +33,8 @@ def location_of(thing: Located) -> ir.Location:
 def place_of(thing: Located, name: str | None = None) -> ir.Location:
     """The place in the source without the program's name (or with another), for ops that a pass adds."""
     location = location_of(thing)
-    while location.is_a_name():
-        location = location.child_loc
+    while location.is_a_name() or location.is_a_fused():
+        location = location.child_loc if location.is_a_name() else location.locations[0]
     return ir.Location.name(name, childLoc=location) if name else location
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import scf
 
-from hkc.dialect.locations import location_of, place_of
+from hkc.dialect.locations import location_of, name_of, place_of
 from hkc.errors import InternalError
 
 # The first argument is the Rebuilder (of the subclass that the handler is for).
@@ -89,7 +89,7 @@ class Rebuilder:
         variable, *carried = old.arguments
         places = [p for p, a in zip(carried_places(op), carried, strict=True) for _ in self.convert(a)]
         bounds = (self.one(low), self.one(high), self.one(step))
-        loop, block = make_loop(bounds, self._flat(initial), location_of(variable), places)
+        loop, block = make_loop(bounds, self._flat(initial), variable_place(op), places)
         for named in _names(op):
             loop.attributes[named] = op.attributes[named]
         new_variable, *new_carried = block.arguments
@@ -128,6 +128,11 @@ def carried_places(loop: ir.Operation) -> list[ir.Location]:
     if location.is_a_fused() and len(location.locations) == count:
         return list(location.locations)
     return [place_of(location)] * count
+
+
+def variable_place(loop: ir.Operation) -> ir.Location:
+    """The place of a loop's variable: the loop's own, for the reason above, with the variable's name."""
+    return place_of(loop, name_of(loop.regions[0].blocks[0].arguments[0]))
 
 
 def make_loop(

@@ -20,7 +20,7 @@ from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
-from hkc.passes.rebuild import Rebuilder, body_of, carried_places, kernel_of, make_loop
+from hkc.passes.rebuild import Rebuilder, body_of, carried_places, kernel_of, make_loop, variable_place
 
 DEFAULT_STAGES = 2
 # Buffers of a pipelined copy: more would only lengthen the prologue.
@@ -228,7 +228,7 @@ class Pipeline:
         places = [*carried_places(self.loop), place_of(self.loop, "slot"), *(_token_place(x) for x in self.staged)]
         places += places[carried + 1 :] * max(0, self.stages - 2)
         bounds, inputs = (self.low, end, self.step), [*initial, s.value(0), *tokens]
-        loop, block = make_loop(bounds, inputs, location_of(self.variable), places[: len(inputs)])
+        loop, block = make_loop(bounds, inputs, variable_place(self.loop), places[: len(inputs)])
         variable, *arguments = block.arguments
         slot, waiting = arguments[carried], arguments[carried + 1 :]
         with ir.InsertionPoint(block):
@@ -254,7 +254,7 @@ class Pipeline:
 
     def tail_loop(self, begin: ir.Value, initial: list[ir.Value]) -> list[ir.Value]:
         bounds = (begin, self.high, self.step)
-        loop, block = make_loop(bounds, initial, location_of(self.variable), carried_places(self.loop))
+        loop, block = make_loop(bounds, initial, variable_place(self.loop), carried_places(self.loop))
         variable, *arguments = block.arguments
         with ir.InsertionPoint(block):
             tiles = {}
