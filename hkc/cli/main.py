@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from hkc.cli import compile_command, emulate_command, opt_command, run_command
-from hkc.errors import HkcError, render
+from hkc.errors import HkcError, InternalError, render
 
 _COMMANDS = (compile_command, run_command, opt_command, emulate_command)
 
@@ -42,3 +45,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output left; there is nobody to tell
         return 2
+    except Exception as error:
+        print(render(_unexpected(error)), file=sys.stderr)
+        return InternalError.exit_code
+
+
+def _unexpected(error: Exception) -> InternalError:
+    """An exception that nobody foresaw: where it came from in one line, and the traceback in a file."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    with tempfile.NamedTemporaryFile("w", prefix="hkc-", suffix=".txt", delete=False) as file:
+        traceback.print_exception(error, file=file)
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return InternalError(
+        f"{type(error).__name__}: {error} ({where})", notes=[(f"the traceback is in {file.name}", None)]
+    )

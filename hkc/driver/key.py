@@ -6,12 +6,11 @@ import hashlib
 import importlib.util
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hkc.lang.syntax import KernelDef
+from hkc.lang.syntax import KernelDef, Node
 
 # Sources that take part in a compile; the rest of hkc may change without making entries stale.
 _PACKAGES = ("hkc.dialect", "hkc.passes", "hkc.lang", "hkc.targets", "hkc.driver")
@@ -36,10 +35,10 @@ def cache_key(definition: KernelDef, arch: str, constants: Mapping[str, Any], dt
 
 def _flatten(node: object) -> Iterator[str]:
     """A program as text, spans included."""
-    if is_dataclass(node) and not isinstance(node, type):
+    if isinstance(node, Node):
         yield type(node).__name__
-        for spec in fields(node):
-            yield from _flatten(getattr(node, spec.name))
+        for name in ("span", *node.fields):
+            yield from _flatten(getattr(node, name))
     elif isinstance(node, tuple):
         yield f"({len(node)}"
         for item in node:

@@ -225,3 +225,16 @@ def test_ctrl_c_is_no_traceback(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (130, "interrupted\n")
+
+
+def test_a_fault_of_hkc_itself_is_exit_3(hkc: Run, tile_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("nobody thought of this")
+
+    monkeypatch.setattr("hkc.driver.compile.compile_kernel", broken)
+    code, _, err = hkc("compile", tile_file)
+    assert code == 3
+    assert "internal error: ZeroDivisionError: nobody thought of this (test_cli.py:" in err
+    saved = Path(err.rpartition("the traceback is in ")[2].strip())
+    assert "Traceback" in saved.read_text()
+    saved.unlink()
