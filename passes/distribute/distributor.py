@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from hkc.dialect.ops import Dim, LaneId, ViewStride, WaveId
-from hkc.dialect.types import TileType, tile_type, try_parse_type
+from hkc.dialect.types import TileType, TokenType, tile_type, try_parse_type
 from hkc.dtypes import DType
 from hkc.passes import scalars as s
 from hkc.passes.layouts import Distribution, Layout, Step, distribute
@@ -111,6 +111,8 @@ class Distributor(Rebuilder):
 
     def convert(self, value: ir.Value) -> list[ir.Type]:
         type_ = try_parse_type(value.type)
+        if isinstance(type_, TokenType):
+            return []  # waits are counters by now
         if not isinstance(type_, TileType):
             return [value.type]
         dist = distribution(type_)
