@@ -1,4 +1,8 @@
-"""C = A.B^T for any M, N, K and strides."""
+"""C = A.B^T (or A.B with TRANS="nn") for any M, N, K and strides.
+
+One workgroup computes one tile of C. Loads, LDS, waits and barriers are the compiler's work: STAGES says how many
+K tiles are on their way at a time, SCHEDULE how the waves share the work.
+"""
 
 from __future__ import annotations
 
@@ -32,3 +36,19 @@ def gemm(
             b = B[k : k + BK, n : n + BN]
         acc += a @ b
     C[m : m + BM, n : n + BN] = acc.to(DTYPE)
+
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((300, 200)).astype(np.float16)
+    b = rng.standard_normal((170, 200)).astype(np.float16)
+    c = np.zeros((300, 170), np.float16)
+    exact = a.astype(np.float64) @ b.astype(np.float64).T
+    # Rounding of the result to f16, and of K sums in f32.
+    bound = 2.0**-11 * abs(exact) + 200 * 2.0**-23 * (abs(a).astype(np.float64) @ abs(b).astype(np.float64).T)
+
+    gemm(a, b, c, DTYPE=hk.f16)
+    assert np.all(abs(c - exact) <= bound)
+    gemm(a, b.T.copy(), c, DTYPE=hk.f16, TRANS="nn", BM=64)
+    assert np.all(abs(c - exact) <= bound)
+    print("gemm: correct")

@@ -112,10 +112,20 @@ class _Elaborator:
             _STATEMENTS[type(statement)](self, statement)
 
     def assign(self, statement: syntax.Assign) -> None:
+        if len(statement.targets) == 1 and self._is_own_size(statement.targets[0], statement.values[0]):
+            return
         mark = CURSOR.count
         values = [self.expressions.value(node) for node in statement.values]
         for target, value in zip(statement.targets, values, strict=True):
             self.bind(target, value, mark)
+
+    def _is_own_size(self, target: syntax.Expression, value: syntax.Expression) -> bool:
+        """Whether this is ``K = A.shape[1]`` for a size that is called K anyway: how Python programs get at it."""
+        return (
+            isinstance(target, syntax.Name)
+            and target.name not in self.scope.names
+            and self.expressions.size_symbol(value) == target.name
+        )
 
     def bind(self, target: syntax.Expression, value: Any, mark: int) -> None:
         """Assigns to a name or stores to a slice; a value made after ``mark`` takes the name."""

@@ -268,7 +268,25 @@ class Expressions:
         hint = "slice the view instead, or store the tile to LDS" if isinstance(base, Tile) else None
         raise HkcError(f"{describe_type(base)} can't be indexed like this", node.span, hint=hint)
 
+    def size_symbol(self, node: syntax.Expression) -> str | None:
+        """The symbol of ``A.shape[axis]`` if that is what the node is."""
+        if not (isinstance(node, syntax.Index) and isinstance(node.base, syntax.Attribute)):
+            return None
+        if node.base.name != "shape" or not isinstance(node.base.base, syntax.Name):
+            return None
+        size = self._size(node, node.base)
+        return size if isinstance(size, str) else None
+
     def _shape(self, node: syntax.Index, shape: syntax.Attribute) -> Any:
+        size = self._size(node, shape)
+        if isinstance(size, int):
+            return size
+        argument, first = self.axes[size]
+        CURSOR.span = node.span
+        return memory.dim(self.arguments[argument], first)
+
+    def _size(self, node: syntax.Index, shape: syntax.Attribute) -> int | str:
+        """A symbol, or the size where it is a constant."""
         base = self._named(shape)
         axes = base.type.dims if isinstance(base, View) else base.shape if isinstance(base, Tile | Lds) else None
         if axes is None:
@@ -278,12 +296,7 @@ class Expressions:
             axis = self.constant(node.items[0])
         if type(axis) is not int or not -len(axes) <= axis < len(axes):
             raise HkcError("no such axis", node.span, expected=f"0 to {len(axes) - 1}")
-        size = axes[axis]
-        if isinstance(size, int):
-            return size
-        argument, first = self.axes[size]
-        CURSOR.span = node.span
-        return memory.dim(self.arguments[argument], first)
+        return axes[axis]
 
 
 def _matmul(node: syntax.Expression) -> syntax.Binary | None:

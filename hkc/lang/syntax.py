@@ -24,7 +24,7 @@ class _Record:
     fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        annotations = cls.__dict__.get("__annotations__", {})
+        annotations = cls.__annotations__ if "__annotations__" in vars(cls) else {}
         cls.fields = tuple(name for name in annotations if name != "span")
 
     def __init__(self, span: Span, *values: object) -> None:
