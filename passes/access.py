@@ -36,11 +36,12 @@ def may_be_wide(view: ir.Value, offsets: list[ir.Value], type_: TileType) -> ir.
     """An i1, the same for all lanes: the whole tile's columns are inside an aligned view (rows may run out)."""
     last = len(offsets) - 1
     align = element_alignment(type_.dtype)
-    fine = [Aligned.build(view)]
-    for axis, (offset, extent) in enumerate(zip(offsets, type_.shape, strict=True)):
-        fine.append(s.compare("sge", offset, 0))
+    fine: list[s.Condition] = [Aligned.build(view)]
+    for axis, (at, extent) in enumerate(zip(offsets, type_.shape, strict=True)):
+        offset = s.known(at)
+        fine.append(s.holds("sge", offset, 0))
         if axis == last:
             fine.append(s.compare("sle", s.add(offset, extent), Dim.build(view, axis)))
             if align > 1:
-                fine.append(s.compare("eq", s.bits(offset, 0, align.bit_length() - 1), 0))
+                fine.append(s.holds("eq", s.bits(offset, 0, align.bit_length() - 1), 0))
     return s.both(fine)

@@ -5,12 +5,14 @@ A scalar is a Python int or an MLIR value; every function takes either and creat
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from mlir import ir
 from mlir.dialects import arith
 
 Scalar: TypeAlias = ir.Value | int
+Condition: TypeAlias = ir.Value | bool
 
 
 def i1() -> ir.Type:
@@ -110,19 +112,44 @@ def smax(a: Scalar, b: Scalar) -> Scalar:
     return max(a, b) if isinstance(a, int) and isinstance(b, int) else arith.MaxSIOp(*_pair(a, b)).result
 
 
+_FOLDED: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b,
+    "sle": lambda a, b: a <= b,
+    "slt": lambda a, b: a < b,
+    "sge": lambda a, b: a >= b,
+}
+
+
+def holds(predicate: str, a: Scalar, b: Scalar) -> Condition:
+    """Like :func:`compare`, but known where both sides are (eq sle slt sge)."""
+    if isinstance(a, int) and isinstance(b, int):
+        return _FOLDED[predicate](a, b)
+    return compare(predicate, a, b)
+
+
+def known(a: ir.Value) -> Scalar:
+    """The int that a value is, if it is a constant."""
+    owner = None if isinstance(a, ir.BlockArgument) else a.owner
+    if owner is None or owner.name != "arith.constant":
+        return a
+    attribute = owner.attributes["value"]
+    return attribute.value if isinstance(attribute, ir.IntegerAttr) else a
+
+
 def compare(predicate: str, a: Scalar, b: Scalar) -> ir.Value:
     """A signed or unsigned comparison: one of eq ne slt sle sgt sge ult ule ugt uge."""
     return arith.CmpIOp(getattr(arith.CmpIPredicate, predicate), *_pair(a, b)).result
 
 
-def both(conditions: list[ir.Value]) -> ir.Value:
+def both(conditions: Sequence[Condition]) -> ir.Value:
     """The conjunction; true when there is none."""
-    if not conditions:
-        return constant(1, i1())
-    whole = conditions[0]
-    for condition in conditions[1:]:
-        whole = arith.AndIOp(whole, condition).result
-    return whole
+    if any(condition is False for condition in conditions):
+        return constant(0, i1())
+    whole: ir.Value | None = None
+    for condition in conditions:
+        if condition is not True:
+            whole = condition if whole is None else arith.AndIOp(whole, condition).result
+    return constant(1, i1()) if whole is None else whole
 
 
 def select(condition: ir.Value, a: Scalar, b: Scalar) -> ir.Value:

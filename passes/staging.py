@@ -130,13 +130,6 @@ def _through_lds(tile: ir.Value, lds: ir.Value, type_: TileType) -> ir.Value:
     return LdsRead.build(slot, type_.layout)
 
 
-def _constant(value: ir.Value) -> int | None:
-    owner = value.owner if not isinstance(value, ir.BlockArgument) else None
-    if owner is None or owner.name != "arith.constant":
-        return None
-    return ir.IntegerAttr(owner.attributes["value"]).value
-
-
 def _inside(value: ir.Value, loop: ir.Operation) -> bool:
     """Whether a value is defined inside the loop."""
     block = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
@@ -151,11 +144,11 @@ def _inside(value: ir.Value, loop: ir.Operation) -> bool:
 
 def _pipelinable(loop: ir.Operation, load: ir.Operation) -> bool:
     """Whether each offset is the loop variable itself or loop-invariant, with steps that keep alignment."""
-    step = _constant(loop.operands[2])
+    step = s.known(loop.operands[2])
     variable = loop.regions[0].blocks[0].arguments[0]
     offsets = list(load.operands)[1:]
     align = element_alignment(tile_type(load.results[0]).dtype)
-    if step is None or step < 1 or step % align:
+    if not isinstance(step, int) or step < 1 or step % align:
         return False
     return all(o == variable or not _inside(o, loop) for o in offsets)
 
@@ -166,16 +159,19 @@ class Pipeline:
     def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: int) -> None:
         self.loop, self.staged, self.stages, self.waves = loop, staged, stages, waves
         self.low, self.high, self.step = list(loop.operands)[:3]
+        self.start = s.known(self.low)
         self.block = loop.regions[0].blocks[0]
         self.variable = self.block.arguments[0]
-        self.step_size = _constant(self.step) or 1
+        step = s.known(self.step)
+        assert isinstance(step, int)  # see _pipelinable
+        self.step_size = step
 
     def build(self) -> None:
         with ir.InsertionPoint(self.loop), place_of(self.loop):
             main_end = self.main_end()
             tokens: list[ir.Value] = []
             for stage in range(self.stages - 1):
-                at = s.add(self.low, stage * self.step_size)
+                at = s.add(self.start, stage * self.step_size)
                 tokens += self.copies(at, s.value(stage), main_end)
             initial = list(self.loop.operands)[3:]
             results = self.main_loop(main_end, initial, tokens)
@@ -186,21 +182,21 @@ class Pipeline:
 
     def main_end(self) -> ir.Value:
         """Where whole, aligned tiles end: the loop variable's first value that needs the masked loop."""
-        fine: list[ir.Value] = [Aligned.build(view) for view in dict.fromkeys(x.view for x in self.staged)]
+        fine: list[s.Condition] = [Aligned.build(view) for view in dict.fromkeys(x.view for x in self.staged)]
         last: s.Scalar = s.sub(self.high, 1)
         for staged in self.staged:
             align = element_alignment(staged.type.dtype)
             for axis, (offset, extent) in enumerate(zip(staged.offsets, staged.type.shape, strict=True)):
-                start = self.low if offset == self.variable else offset
+                start = self.start if offset == self.variable else offset
                 if offset == self.variable:
                     last = s.smin(last, s.sub(Dim.build(staged.view, axis), extent))
                 elif axis == 1:
                     fine.append(s.compare("sle", s.add(offset, extent), Dim.build(staged.view, axis)))
-                fine.append(s.compare("sge", start, 0))
+                fine.append(s.holds("sge", start, 0))
                 if axis == 1 and align > 1:
-                    fine.append(s.compare("eq", s.bits(start, 0, align.bit_length() - 1), 0))
-        room = s.smax(s.add(s.sub(last, self.low), self.step_size), 0)
-        end = s.add(self.low, s.mul(s.div(room, self.step_size), self.step_size))
+                    fine.append(s.holds("eq", s.bits(start, 0, align.bit_length() - 1), 0))
+        room = s.smax(s.add(s.sub(last, self.start), self.step_size), 0)
+        end = s.add(self.start, s.mul(s.div(room, self.step_size), self.step_size))
         whole = s.both(fine)
         with place_of(self.loop, "main_end"):
             return s.select(whole, end, self.low)
@@ -220,8 +216,9 @@ class Pipeline:
         if by == 0:
             return slot
         moved = s.add(slot, by)
+        over, wrapped = s.compare("sge", moved, self.stages), s.sub(moved, self.stages)
         with place_of(self.loop, "slot"):
-            return s.select(s.compare("sge", moved, self.stages), s.sub(moved, self.stages), moved)
+            return s.select(over, wrapped, moved)
 
     def main_loop(self, end: ir.Value, initial: list[ir.Value], tokens: list[ir.Value]) -> list[ir.Value]:
         carried, width = len(initial), len(self.staged)
