@@ -131,7 +131,7 @@ def input_values(parameter: Parameter, loaded: npt.NDArray) -> npt.NDArray:
     if kind not in fits:
         raise HkcError(f"--input {parameter.name}: wrong element type", expected=dtype.name, got=str(loaded.dtype))
     values = loaded.astype(np.float64 if dtype.is_float else np.bool_ if dtype.kind == "bool" else np.int64)
-    if dtype.kind == "int" and values.size:
+    if dtype.kind == "int" and dtype.numpy is not None and values.size:
         info = np.iinfo(dtype.numpy)
         if values.min() < info.min or values.max() > info.max:
             raise HkcError(f"--input {parameter.name}: a value is out of the range of {dtype.name}")

@@ -102,7 +102,7 @@ def _download(array: Array, ranges: list[_Range]) -> None:
 
 def host_bytes(low: int, high: int) -> npt.NDArray[np.uint8]:
     """Host memory as a NumPy array, without a copy."""
-    return np.frombuffer((ctypes.c_ubyte * (high - low)).from_address(low), np.uint8)
+    return np.frombuffer(memoryview((ctypes.c_ubyte * (high - low)).from_address(low)), np.uint8)
 
 
 def elements(array: Array, memory: npt.NDArray[np.uint8]) -> npt.NDArray:

@@ -106,8 +106,8 @@ def _import_file(path: Path) -> ModuleType:
 def _python_error(path: Path, error: BaseException) -> HkcError:
     """The user's own exception, at the deepest line of the user's file."""
     if isinstance(error, SyntaxError) and error.filename == str(path) and error.lineno:
-        span = Span(str(path), error.lineno, max(error.offset or 1, 1))
-        return HkcError(f"Python can't read this: {error.msg}", span)
+        place = Span(str(path), error.lineno, max(error.offset or 1, 1))
+        return HkcError(f"Python can't read this: {error.msg}", place)
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path) and f.lineno]
     span = Span(str(path), lines[-1], 1) if lines else None
     return HkcError(f"the Python program stopped with {type(error).__name__}: {error}", span)
