@@ -16,8 +16,6 @@ from hkc.passes.rebuild import Handler, Rebuilder
 from hkc.targets import Target
 
 LDS_ALIGNMENT = 1024  # bytes: keeps every LDS tile's offsets clear of carries into the chunk bits
-# Longest row stride of a wide access: 512 rows of it stay below the 2 GiB that a 31-bit offset reaches.
-MOST_PITCH = 1 << 22
 MOST_RECORDS = (1 << 32) - 1  # a buffer descriptor's num_records has 32 bits: CDNA3 ISA 9.1.8
 
 _COPIES = '#llvm.alias_scope<id = "copies", domain = #llvm.alias_scope_domain<id = "lds">>'
@@ -88,7 +86,6 @@ def view_pointer(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 def aligned(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
-    """See :class:`hkc.dialect.ops.Aligned`; strides beyond MOST_PITCH don't count as aligned either."""
     parts, dtype = lowering.view(op.operands[0]), view_type(op.operands[0]).dtype
     address = llvm.ptrtoint(s.i64(), parts.pointer)
     fine = [
@@ -98,7 +95,7 @@ def aligned(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     for size, stride in zip(parts.sizes[1:], parts.strides[:-1], strict=True):
         pitch = s.mul(stride, dtype.bytes)
         fine.append(s.compare("eq", s.bits(pitch, 0, DWORD.bit_length() - 1), 0))
-        fine.append(s.compare("ule", pitch, MOST_PITCH))
+        fine.append(s.compare("ule", pitch, ops.Aligned.MOST_PITCH))
         # Rows may not overlap: the descriptor's bound tells rows apart only then.
         fine.append(s.compare("sge", stride, s.wide(size)))
     return [s.both(fine)]

@@ -53,8 +53,11 @@ class Dim(Op):
 
 
 class Aligned(Op):
-    """Whether buffer loads can move the view: unit stride along the last axis, base and other strides multiples
-    of 4 bytes, no negative stride. The same for every lane."""
+    """Whether buffer loads can move the view, the same for every lane: unit stride along the last axis, base address
+    and row strides multiples of 4 bytes, rows that don't overlap and lie at most MOST_PITCH bytes apart."""
+
+    # 512 rows of it stay below the 2 GiB that a 31-bit byte offset reaches.
+    MOST_PITCH: ClassVar[int] = 1 << 22
 
     name = "tile.aligned"
     operands = (operand("view", VIEW),)

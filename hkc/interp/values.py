@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hkc.dialect.ops import Aligned
 from hkc.dtypes import DType
 from hkc.numerics import Floats, round_to, ulp
 
@@ -47,11 +48,13 @@ class View:
 
     @property
     def aligned(self) -> bool:
-        """Whether wide accesses may move it: unit stride along the last axis, base and other strides
-        multiples of 4 bytes, none negative."""
+        """What :class:`hkc.dialect.ops.Aligned` says of the view."""
         size = self.dtype.bytes
         *outer, last = self.strides
-        rows = all(stride >= 0 and stride * size % 4 == 0 for stride in outer)
+        rows = all(
+            stride * size % 4 == 0 and inner <= stride and stride * size <= Aligned.MOST_PITCH
+            for stride, inner in zip(outer, self.values.shape[1:], strict=True)
+        )
         return last == 1 and self.address % 4 == 0 and rows
 
     def load(self, offsets: list[int], shape: tuple[int, ...]) -> Tile:
