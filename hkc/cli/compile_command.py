@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from hkc.cli.program import add_program_arguments, open_program, reject_sizes
+from hkc.cli.progress import progress
 from hkc.driver.files import write_bytes
 from hkc.errors import HkcError
 
@@ -37,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
     """Compile, write what was asked for, report."""
     program = open_program(options)
     reject_sizes(program)
-    compiled = program.compile(options.dump_ir)
+    with progress("compiling"):
+        compiled = program.compile(options.dump_ir)
     output = getattr(compiled, options.emit)
     if output is None:
         raise HkcError(f"{program.source.path} starts below the tile program: no {options.emit} can be given")
