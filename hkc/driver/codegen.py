@@ -19,6 +19,7 @@ from hkc.errors import HkcError, InternalError
 
 _WORKER = Path(__file__).with_name("worker.py")
 _STDERR_LINES = 8
+_MOST_IDLE = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,10 @@ class Pool:
 
     def _give(self, worker: _Worker) -> None:
         with self._lock:
-            self._idle.append(worker)
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(worker)
+                return
+        worker.close()
 
 
 def _save(text: str) -> str:

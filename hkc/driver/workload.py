@@ -20,7 +20,7 @@ class Workload:
     """The main loop's matmuls as ``(m, n, k)`` a step with ``bytes`` an input element; ``waves`` rows x
     columns.
 
-    ``tiles`` are the costliest named tiles: name, type text, registers a lane when spread over all waves.
+    ``tiles`` are the largest named tiles: name, type text, bytes.
     """
 
     matmuls: tuple[tuple[int, int, int], ...] = ()
