@@ -121,15 +121,16 @@ class Plan:
         if op.name not in SPLATTED:
             return
         candidates = [d for v in op.operands if (d := defining(v)) is not None and self._splat_before(d, op)]
+        # Of two, the one made last: the other's place tells that it was a tile before the two met.
+        latest = sorted(candidates, key=self.index.__getitem__)[-1:]
         if op.name == "tile.store":
-            wanted = candidates[:1] if candidates and defining(op.operands[0]) == candidates[0] else []
+            wanted = [d for d in candidates if d == defining(op.operands[0])]
         elif op.name == "tile.select":
             branches = [d for d in candidates if d in (defining(op.operands[1]), defining(op.operands[2]))]
-            if len(branches) == 2 and not any(_natural(d.operands[0]) for d in branches):
-                branches = branches[1:]
-            wanted = branches
+            both = len(branches) == 2 and self.index[branches[0]] < self.index[branches[1]]
+            wanted = branches if both and any(_natural(d.operands[0]) for d in branches) else latest
         else:
-            wanted = candidates[-1:]  # one side must be a tile
+            wanted = latest  # one side must be a tile
         self.scalar_splats.update(wanted)
 
     def _splat_before(self, full: ir.Operation, op: ir.Operation) -> bool:
@@ -178,14 +179,18 @@ class Plan:
 
     def _may_move(self, op: ir.Operation, user: ir.Operation) -> bool:
         """Whether computing the op where its user's statement stands reads and writes the same."""
-        kind, root = effect(op), self.root(user)
+        kind = effect(op)
         if kind == "none":
             return True
-        between = self.writes[root] - self.writes[op]
         if kind == "read":
-            return between == 0
-        if root is not user or user.name != "tile.wait":
+            # A write inside of a statement keeps its place among effects, so the read may stand in its operands.
+            anchor = user
+            while anchor in self.inlined and effect(anchor) != "write":
+                anchor = self.inlined[anchor]
+            return self.writes[anchor] == self.writes[op]
+        if user.name != "tile.wait":
             return False
+        between = self.writes[user] - self.writes[op]
         operands = list(user.operands)
         later = operands[operands.index(op.results[0]) + 1 :]
         after = {d for v in later if (d := defining(v)) is not None and d in self.inlined}
