@@ -58,7 +58,8 @@ struct Counters {
     uint64_t lds_reads = 0, lds_writes = 0;
     uint64_t global_loads = 0, global_stores = 0;
     uint64_t barriers = 0;
-    uint64_t lds_conflict_cycles = 0;  ///< Cycles beyond the conflict-free ones; counted in checked mode only.
+    uint64_t lds_conflict_cycles =
+        0;  ///< Cycles beyond the conflict-free ones; counted in checked mode only.
 };
 
 struct RunResult {

@@ -1,0 +1,157 @@
+// Running a dispatch: launch state, the waves of a workgroup, and workgroups over threads.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <thread>
+
+#include "bindings.h"
+#include "checker.h"
+#include "launch.h"
+#include "workgroup.h"
+
+namespace hkc::emu {
+
+RunContext::RunContext(const Dispatch& d, const RunOptions& o, MemoryMap& m)
+    : dispatch(d), options(o), memory(m) {}
+
+void RunContext::trap(const std::string& message) {
+    std::lock_guard lock(mutex_);
+    stopped_.store(true, std::memory_order_relaxed);
+    if (result_.trapped) return;
+    result_.trapped = true;
+    result_.trap = message;
+}
+
+bool RunContext::wants(const char* kind, uint64_t pc) {
+    std::lock_guard lock(mutex_);
+    auto it = seen_.find(std::string_view(kind));
+    if (it == seen_.end()) return true;
+    return it->second.size() < options.max_reports_per_kind && !it->second.contains(pc);
+}
+
+void RunContext::report(Report report) {
+    std::lock_guard lock(mutex_);
+    auto& pcs = seen_[report.kind];
+    if (pcs.size() >= options.max_reports_per_kind || !pcs.emplace(report.pc, true).second) return;
+    result_.reports.push_back(std::move(report));
+}
+
+void RunContext::add(const WaveCounters& c) {
+    std::lock_guard lock(mutex_);
+    Counters& t = result_.counters;
+    t.instructions += c.instructions;
+    t.mfma += c.mfma;
+    t.lds_reads += c.lds_reads;
+    t.lds_writes += c.lds_writes;
+    t.global_loads += c.global_loads;
+    t.global_stores += c.global_stores;
+    t.barriers += c.barriers;
+    t.lds_conflict_cycles += c.lds_conflict_cycles;
+}
+
+RunResult RunContext::take_result() {
+    std::sort(result_.reports.begin(), result_.reports.end(), [](const Report& a, const Report& b) {
+        return std::tie(a.kind, a.pc) < std::tie(b.kind, b.pc);
+    });
+    return std::move(result_);
+}
+
+Report make_report(const Wave& wave, const Instruction& in, const char* kind) {
+    Report report;
+    report.kind = kind;
+    report.pc = in.address;
+    report.instruction = in.info ? disassemble(in) : "unknown opcode";
+    report.workgroup = wave.group->id;
+    report.wave = wave.index;
+    const CodeObject* object = wave.group->run->dispatch.kernel->object;
+    if (auto line = object->line(in.address)) {
+        report.file = std::string(line->file);
+        report.line = line->line;
+        report.column = line->column;
+    }
+    return report;
+}
+
+namespace {
+
+constexpr uint64_t time_slice = 1u << 22;  ///< Instructions before another wave gets its turn.
+
+template <Mode mode>
+void run_wave(Wave& w) {
+    uint64_t left = time_slice;
+    const RunContext& run = *w.group->run;
+    while (w.state == WaveState::running) {
+        const Instruction& in = *w.pc;
+        w.pc = in.next();
+        ++w.counters.instructions;
+        if constexpr (mode == Mode::checked) checker::before(w, in);
+        in.run[size_t(mode)](w, in);
+        if constexpr (mode == Mode::checked) checker::after(w, in);
+        if (--left == 0) {
+            if (w.state == WaveState::running) w.state = WaveState::yielded;
+            if (run.stopped()) w.state = WaveState::trapped;
+            return;
+        }
+    }
+}
+
+/// Runs waves in turn until all have ended; a barrier opens when every living wave is there.
+template <Mode mode>
+void run_workgroup(Workgroup& group) {
+    unsigned living = group.wave_count;
+    while (living) {
+        unsigned waiting = 0;
+        living = 0;
+        for (unsigned i = 0; i < group.wave_count; ++i) {
+            Wave& w = group.waves[i];
+            if (w.state == WaveState::yielded) w.state = WaveState::running;
+            if (w.state == WaveState::running) run_wave<mode>(w);
+            if (w.state == WaveState::trapped || group.run->stopped()) return;
+            if (w.state == WaveState::ended) continue;
+            ++living;
+            if (w.state == WaveState::at_barrier) ++waiting;
+        }
+        if (waiting == living) {
+            if constexpr (mode == Mode::checked)
+                if (living) checker::open_barrier(group);
+            for (unsigned i = 0; i < group.wave_count; ++i)
+                if (group.waves[i].state == WaveState::at_barrier) group.waves[i].state = WaveState::running;
+        }
+    }
+}
+
+void work(RunContext& run, const LaunchState& launch, std::atomic<uint64_t>& next, uint64_t total) {
+    WorkgroupStorage storage(run, launch);
+    for (uint64_t index; !run.stopped() && (index = next.fetch_add(1)) < total;) {
+        storage.begin(index);
+        if (run.options.mode == Mode::checked)
+            run_workgroup<Mode::checked>(storage.group());
+        else
+            run_workgroup<Mode::fast>(storage.group());
+        storage.end();
+    }
+}
+
+}  // namespace
+
+RunResult run(const Dispatch& dispatch, const RunOptions& options, MemoryMap& memory) {
+    RunContext context(dispatch, options, memory);
+    MemoryMap::Pin pin(memory);
+    LaunchState launch;
+    std::string error = launch.prepare(context);
+    if (!error.empty()) {
+        context.trap(error);
+        return context.take_result();
+    }
+    uint64_t total = uint64_t(dispatch.grid[0]) * dispatch.grid[1] * dispatch.grid[2];
+    unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+    threads = unsigned(std::min<uint64_t>(threads, total));
+    std::atomic<uint64_t> next{0};
+    std::vector<std::thread> pool;
+    for (unsigned i = 1; i < threads; ++i) pool.emplace_back([&] { work(context, launch, next, total); });
+    if (total) work(context, launch, next, total);
+    for (std::thread& t : pool) t.join();
+    return context.take_result();
+}
+
+}  // namespace hkc::emu

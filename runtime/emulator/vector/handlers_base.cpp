@@ -1,0 +1,3 @@
+#define HKC_VARIANT base
+#define HKC_VARIANT_NAME "base"
+#include "vector/handlers.inl.h"

@@ -1,0 +1,352 @@
+// MFMA: D = A * B + C for one to sixteen small matrices.
+//
+// Register layout (CDNA3 ISA guide, 7.1.4). Each lane holds K_L = K / (64 / (M * B)) consecutive k of one row of A (one
+// column of B): item k mod K_L of lane i + M * (b + B * (k div K_L)). D holds groups of 4 rows (1 for f64); see Shape.
+// A and B are widened to rows of floats first; then the columns of D are the vector axis.
+#include "fp8.h"
+#include "vector/rows.inl.h"
+
+namespace hkc::emu::HKC_VARIANT {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr unsigned native_floats = 16, accumulators = 16;
+#elif defined(__AVX2__)
+constexpr unsigned native_floats = 8, accumulators = 8;
+#else
+constexpr unsigned native_floats = 4, accumulators = 8;
+#endif
+
+template <unsigned n>
+struct FloatsOf {
+    typedef float type __attribute__((vector_size(4 * n), aligned(4), may_alias));
+};
+template <unsigned n>
+using Floats = typename FloatsOf<n>::type;
+
+template <class V>
+HKC_INLINE V multiply_add(V a, V b, V c) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(V) == 64) return V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+#endif
+#ifdef __FMA__
+    if constexpr (sizeof(V) == 32) return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
+    if constexpr (sizeof(V) == 16) return V(_mm_fmadd_ps(__m128(a), __m128(b), __m128(c)));
+#endif
+    return a * b + c;
+}
+
+template <unsigned m, unsigned n, unsigned k, unsigned blocks, unsigned height = 4>
+struct Shape {
+    static constexpr unsigned M = m, N = n, K = k, B = blocks;
+    static constexpr unsigned groups = 64 / (M * B);  // Lane groups that share a row of A.
+    static constexpr unsigned items = K / groups;  // Values of A (of B) a lane holds.
+    static constexpr unsigned H = height;
+    static constexpr unsigned B_I = (64 + N * M / H - 1) / (N * M / H), M_I = (64 / B_I) / N,
+                              G = M / (H * M_I);
+    /// Where row `i` of block `b` of D begins, in values of the register rows.
+    static constexpr HKC_INLINE unsigned place(unsigned i, unsigned b) {
+        unsigned item = i % H + H * (i / (H * M_I) + G * (b / B_I));
+        unsigned lane = N * ((i / H) % M_I + M_I * (b % B_I));
+        return item * lanes + lane;
+    }
+};
+
+struct alignas(64) WideRows {
+    float item[32][lanes];
+};
+
+// Widening of each element type: `items` values a lane, packed into consecutive rows from the low bits up.
+struct ElementF32 {
+    static HKC_INLINE void widen(const uint32_t* rows, unsigned items, const MatrixArgs&, WideRows& out) {
+        for (unsigned n = 0; n < items; ++n)
+            for (unsigned i = 0; i < lanes; ++i) out.item[n][i] = as_f32(rows[n * lanes + i]);
+    }
+};
+/// The mantissa is rounded to 10 bits.
+struct ElementXf32 {
+    static HKC_INLINE void widen(const uint32_t* rows, unsigned items, const MatrixArgs&, WideRows& out) {
+        for (unsigned n = 0; n < items; ++n)
+            for (unsigned i = 0; i < lanes; ++i) {
+                uint32_t v = rows[n * lanes + i];
+                uint32_t rounded = (v + 0xfff + (v >> 13 & 1)) & ~0x1fffu;
+                out.item[n][i] = as_f32((v & 0x7f800000) == 0x7f800000 ? v : rounded);
+            }
+    }
+};
+struct ElementBf16 {
+    static HKC_INLINE void widen(const uint32_t* rows, unsigned items, const MatrixArgs&, WideRows& out) {
+        for (unsigned n = 0; n < items; n += 2)
+            for (unsigned i = 0; i < lanes; ++i) {
+                uint32_t v = rows[n / 2 * lanes + i];
+                out.item[n][i] = as_f32(v << 16);
+                out.item[n + 1][i] = as_f32(v & 0xffff0000);
+            }
+    }
+};
+struct ElementF16 {
+    static HKC_INLINE void widen(const uint32_t* rows, unsigned items, const MatrixArgs&, WideRows& out) {
+        for (unsigned n = 0; n < items; n += 2) {
+            const uint32_t* row = rows + n / 2 * lanes;
+#ifdef __F16C__
+            for (unsigned i = 0; i < lanes; i += 8) {
+                // Packing with saturation keeps halves as they are: each dword holds 16 bits.
+                __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + i));
+                __m256i low = _mm256_and_si256(v, _mm256_set1_epi32(0xffff)), high = _mm256_srli_epi32(v, 16);
+                __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8);
+                _mm256_storeu_ps(out.item[n] + i, _mm256_cvtph_ps(_mm256_castsi256_si128(both)));
+                _mm256_storeu_ps(out.item[n + 1] + i, _mm256_cvtph_ps(_mm256_extracti128_si256(both, 1)));
+            }
+#else
+            for (unsigned i = 0; i < lanes; ++i) {
+                out.item[n][i] = f16_to_f32(row[i] & 0xffff);
+                out.item[n + 1][i] = f16_to_f32(row[i] >> 16);
+            }
+#endif
+        }
+    }
+};
+struct ElementI8 {
+    static HKC_INLINE void widen(const uint32_t* rows, unsigned items, const MatrixArgs&, WideRows& out) {
+        for (unsigned n = 0; n < items; ++n)
+            for (unsigned i = 0; i < lanes; ++i)
+                out.item[n][i] = float(int32_t(rows[n / 4 * lanes + i] << (24 - n % 4 * 8)) >> 24);
+    }
+};
+template <bool e5m2>
+struct ElementFp8 {
+    static HKC_INLINE void widen(const uint32_t* rows, unsigned items, const MatrixArgs& x, WideRows& out) {
+        const Fp8Format format = fp8_format(x.arch, e5m2);
+        for (unsigned n = 0; n < items; ++n)
+            for (unsigned i = 0; i < lanes; ++i)
+                out.item[n][i] = fp8_to_f32(rows[n / 4 * lanes + i] >> (n % 4 * 8) & 0xff, format);
+    }
+};
+
+/// cbsz and abid: A of block `b` comes from another block (7.1.5). blgp: the lanes of B are permuted (7.1.6).
+HKC_INLINE unsigned broadcast_block(const Instruction& in, unsigned b) {
+    unsigned size = 1u << in.cbsz;
+    return (b & ~(size - 1)) + (in.abid & (size - 1));
+}
+static void permute_b(const Instruction& in, WideRows& b, unsigned items) {
+    for (unsigned n = 0; n < items; ++n) {
+        float old[lanes];
+        for (unsigned i = 0; i < lanes; ++i) old[i] = b.item[n][i];
+        for (unsigned i = 0; i < lanes; ++i) {
+            unsigned from = i;
+            switch (in.blgp) {
+                case 1:
+                    from = i & 31;
+                    break;
+                case 2:
+                    from = (i & 31) + 32;
+                    break;
+                case 3:
+                    from = (i + 16) & 63;
+                    break;
+                default:
+                    from = (i & 15) + 16 * (in.blgp - 4u);
+            }
+            b.item[n][i] = old[from];
+        }
+    }
+}
+
+/// The products, added in order of k to what `d` holds.
+template <class S>
+HKC_INLINE void multiply(float* d, const float* c, const WideRows& a, const WideRows& b,
+                         const Instruction& in) {
+    constexpr unsigned width = S::N < native_floats ? S::N : native_floats, vectors = S::N / width;
+    constexpr unsigned wanted = accumulators / vectors, tall = wanted < S::M ? wanted : S::M;
+    using V = Floats<width>;
+    for (unsigned block = 0; block < S::B; ++block) {
+        unsigned a_block = S::B > 1 ? broadcast_block(in, block) : block;
+        for (unsigned row = 0; row < S::M; row += tall) {
+            V sum[tall][vectors];
+            for (unsigned r = 0; r < tall; ++r)
+                for (unsigned v = 0; v < vectors; ++v)
+                    sum[r][v] = *reinterpret_cast<const V*>(c + S::place(row + r, block) + v * width);
+            for (unsigned g = 0; g < S::groups; ++g)
+                for (unsigned n = 0; n < S::items; ++n) {
+                    const float* a_row = a.item[n] + S::M * (a_block + S::B * g) + row;
+                    const float* b_row = b.item[n] + S::N * (block + S::B * g);
+                    V right[vectors];
+                    for (unsigned v = 0; v < vectors; ++v)
+                        right[v] = *reinterpret_cast<const V*>(b_row + v * width);
+                    for (unsigned r = 0; r < tall; ++r) {
+                        V left = a_row[r] - V{};  // A broadcast.
+                        for (unsigned v = 0; v < vectors; ++v)
+                            sum[r][v] = multiply_add(left, right[v], sum[r][v]);
+                    }
+                }
+            for (unsigned r = 0; r < tall; ++r)
+                for (unsigned v = 0; v < vectors; ++v)
+                    *reinterpret_cast<V*>(d + S::place(row + r, block) + v * width) = sum[r][v];
+        }
+    }
+}
+
+template <class S, class A, class B>
+void matrix_float(MatrixArgs& x) {
+    WideRows a, b;
+    A::widen(x.a, S::items, x, a);
+    B::widen(x.b, S::items, x, b);
+    if (x.in->blgp) permute_b(*x.in, b, S::items);
+    multiply<S>(reinterpret_cast<float*>(x.d), reinterpret_cast<const float*>(x.c), a, b, *x.in);
+}
+
+/// Integer products are exact in single precision: |sum| <= K * 2^14 < 2^24.
+template <class S>
+void matrix_integer(MatrixArgs& x) {
+    constexpr unsigned values = S::M * S::N * S::B;
+    WideRows a, b;
+    alignas(64) float zero[values] = {}, sum[values];
+    ElementI8::widen(x.a, S::items, x, a);
+    ElementI8::widen(x.b, S::items, x, b);
+    if (x.in->blgp) permute_b(*x.in, b, S::items);
+    multiply<S>(sum, zero, a, b, *x.in);
+    for (unsigned i = 0; i < values; ++i) {
+        int32_t product = int32_t(sum[i]), old = int32_t(x.c[i]);
+        int64_t exact = int64_t(product) + old;
+        int64_t limited = exact > 0x7fffffff ? 0x7fffffff : exact < -0x80000000ll ? -0x80000000ll : exact;
+        x.d[i] = uint32_t(x.in->clamp ? limited : exact);
+    }
+}
+
+/// Double precision; the blgp bits negate A, B and C.
+template <class S>
+void matrix_double(MatrixArgs& x) {
+    double a[lanes], b[lanes], sum[S::M * S::N * S::B];
+    for (unsigned i = 0; i < lanes; ++i) {
+        a[i] = x.in->blgp & 1 ? -F64::get(x.a, i) : F64::get(x.a, i);
+        b[i] = x.in->blgp & 2 ? -F64::get(x.b, i) : F64::get(x.b, i);
+    }
+    auto place = [](unsigned i, unsigned j, unsigned block) {
+        unsigned at = S::place(i, block) + j;
+        return at / lanes * 2 * lanes + at % lanes;
+    };
+    for (unsigned block = 0; block < S::B; ++block)
+        for (unsigned i = 0; i < S::M; ++i)
+            for (unsigned j = 0; j < S::N; ++j) {
+                double r = F64::get(x.c + place(i, j, block), 0);
+                if (x.in->blgp & 4) r = -r;
+                for (unsigned g = 0; g < S::groups; ++g)
+                    r = __builtin_fma(a[S::M * (block + S::B * g) + i], b[S::N * (block + S::B * g) + j], r);
+                sum[(block * S::M + i) * S::N + j] = r;
+            }
+    for (unsigned block = 0; block < S::B; ++block)
+        for (unsigned i = 0; i < S::M; ++i)
+            for (unsigned j = 0; j < S::N; ++j) {
+                uint64_t bits = as_u64(sum[(block * S::M + i) * S::N + j]);
+                x.d[place(i, j, block)] = uint32_t(bits);
+                x.d[place(i, j, block) + lanes] = uint32_t(bits >> 32);
+            }
+}
+
+/// Formats of the F8F6F4 instructions, by cbsz (A) and blgp (B).
+enum MixedFormat : unsigned { fp8, bf8, fp6, bf6, fp4 };
+
+HKC_INLINE float small_float(uint32_t v, unsigned bits, unsigned mantissa, int bias) {
+    uint32_t magnitude = v & ((1u << (bits - 1)) - 1), sign = v >> (bits - 1) << 31;
+    float scale = as_f32(uint32_t(254 - bias) << 23);
+    return as_f32(as_u32(as_f32(magnitude << (23 - mantissa)) * scale) | sign);
+}
+
+HKC_INLINE float decode_mixed(uint32_t v, unsigned format) {
+    switch (format) {
+        case fp8:
+            return fp8_to_f32(v & 0xff, e4m3_ocp);
+        case bf8:
+            return fp8_to_f32(v & 0xff, e5m2_ocp);
+        case fp6:
+            return small_float(v & 0x3f, 6, 3, 1);
+        case bf6:
+            return small_float(v & 0x3f, 6, 2, 3);
+        default:
+            return small_float(v & 0xf, 4, 1, 1);
+    }
+}
+
+/// 32 values a lane, each multiplied by its block's scale 2^(s - 127). Six- and four-bit values are 32 consecutive k;
+/// eight-bit values are two runs of 16, the second of which is `groups` runs further on.
+template <class S>
+static void widen_mixed(const uint32_t* rows, unsigned format, const uint32_t* scale, unsigned byte,
+                        WideRows& out) {
+    unsigned bits = format <= bf8 ? 8 : format <= bf6 ? 6 : 4;
+    for (unsigned i = 0; i < lanes; ++i) {
+        unsigned row = i % S::M, group = i / S::M;
+        for (unsigned n = 0; n < 32; ++n) {
+            unsigned at = n * bits, shift = at % 32;
+            uint32_t v = rows[at / 32 * lanes + i] >> shift;
+            if (shift + bits > 32) v |= rows[(at / 32 + 1) * lanes + i] << (32 - shift);
+            float value = decode_mixed(v, format);
+            if (scale) {
+                unsigned k = bits == 8 ? n / 16 * 16 * S::groups + group * 16 + n % 16 : group * 32 + n;
+                uint32_t e = scale[row + S::M * (k / 32)] >> (8 * byte) & 0xff;
+                float factor = e == 0xff ? as_f32(0x7fc00000) : e ? as_f32(e << 23) : as_f32(0x00400000);
+                value *= factor;
+            }
+            out.item[n][i] = value;
+        }
+    }
+}
+
+template <class S>
+void matrix_mixed(MatrixArgs& x) {
+    const Instruction& in = *x.in;
+    WideRows a, b;
+    widen_mixed<S>(x.a, in.cbsz, x.scale_a, in.scale_sel[0], a);
+    widen_mixed<S>(x.b, in.blgp, x.scale_b, in.scale_sel[1], b);
+    multiply<S>(reinterpret_cast<float*>(x.d), reinterpret_cast<const float*>(x.c), a, b, in);
+}
+
+#define FLOAT_MFMA(name, M, N, K, B, A_type, B_type) \
+    {.mnemonic = "v_mfma_f32_" name, .matrix = matrix_float<Shape<M, N, K, B>, A_type, B_type>}
+#define SAME_MFMA(name, M, N, K, B, type) FLOAT_MFMA(name, M, N, K, B, type, type)
+#define HALF_MFMA(name, M, N, K, B) \
+    SAME_MFMA(name "_f16", M, N, K, B, ElementF16), SAME_MFMA(name "_bf16", M, N, K, B, ElementBf16)
+#define FP8_MFMA(name, M, N, K)                                                       \
+    FLOAT_MFMA(name "_fp8_fp8", M, N, K, 1, ElementFp8<false>, ElementFp8<false>),    \
+        FLOAT_MFMA(name "_fp8_bf8", M, N, K, 1, ElementFp8<false>, ElementFp8<true>), \
+        FLOAT_MFMA(name "_bf8_fp8", M, N, K, 1, ElementFp8<true>, ElementFp8<false>), \
+        FLOAT_MFMA(name "_bf8_bf8", M, N, K, 1, ElementFp8<true>, ElementFp8<true>)
+#define INTEGER_MFMA(name, M, N, K, B) \
+    {.mnemonic = "v_mfma_i32_" name "_i8", .matrix = matrix_integer<Shape<M, N, K, B>>}
+
+const Binding bindings[] = {
+    SAME_MFMA("32x32x2_f32", 32, 32, 2, 1, ElementF32),
+    SAME_MFMA("16x16x4_f32", 16, 16, 4, 1, ElementF32),
+    SAME_MFMA("32x32x1_2b_f32", 32, 32, 1, 2, ElementF32),
+    SAME_MFMA("16x16x1_4b_f32", 16, 16, 1, 4, ElementF32),
+    SAME_MFMA("4x4x1_16b_f32", 4, 4, 1, 16, ElementF32),
+    SAME_MFMA("32x32x4_xf32", 32, 32, 4, 1, ElementXf32),
+    SAME_MFMA("16x16x8_xf32", 16, 16, 8, 1, ElementXf32),
+    HALF_MFMA("32x32x8", 32, 32, 8, 1),
+    HALF_MFMA("16x16x16", 16, 16, 16, 1),
+    HALF_MFMA("32x32x16", 32, 32, 16, 1),
+    HALF_MFMA("16x16x32", 16, 16, 32, 1),
+    HALF_MFMA("32x32x4_2b", 32, 32, 4, 2),
+    HALF_MFMA("16x16x4_4b", 16, 16, 4, 4),
+    HALF_MFMA("4x4x4_16b", 4, 4, 4, 16),
+    FP8_MFMA("16x16x32", 16, 16, 32),
+    FP8_MFMA("32x32x16", 32, 32, 16),
+    INTEGER_MFMA("32x32x4_2b", 32, 32, 4, 2),
+    INTEGER_MFMA("16x16x4_4b", 16, 16, 4, 4),
+    INTEGER_MFMA("4x4x4_16b", 4, 4, 4, 16),
+    INTEGER_MFMA("32x32x16", 32, 32, 16, 1),
+    INTEGER_MFMA("16x16x32", 16, 16, 32, 1),
+    INTEGER_MFMA("32x32x32", 32, 32, 32, 1),
+    INTEGER_MFMA("16x16x64", 16, 16, 64, 1),
+    {.mnemonic = "v_mfma_f64_16x16x4_f64", .matrix = matrix_double<Shape<16, 16, 4, 1, 1>>},
+    {.mnemonic = "v_mfma_f64_4x4x4_4b_f64", .matrix = matrix_double<Shape<4, 4, 4, 4, 1>>},
+    {.mnemonic = "v_mfma_f32_16x16x128_f8f6f4", .matrix = matrix_mixed<Shape<16, 16, 128, 1>>},
+    {.mnemonic = "v_mfma_f32_32x32x64_f8f6f4", .matrix = matrix_mixed<Shape<32, 32, 64, 1>>},
+};
+
+}  // namespace
+
+std::span<const Binding> matrix_bindings() {
+    return bindings;
+}
+
+}  // namespace hkc::emu::HKC_VARIANT

@@ -1,0 +1,129 @@
+// Shared parts of the vector memory executors.
+#pragma once
+
+#include "checker.h"
+#include "dispatch.h"
+#include "lane_copy.h"
+#include "wave.h"
+
+namespace hkc::emu {
+
+/// Where each lane of a vector memory instruction goes.
+struct LaneAddresses {
+    alignas(64) uint64_t at[lanes];
+    uint64_t mask;  ///< Lanes that access memory.
+    uint64_t zero;  ///< Active lanes that read 0 and write nothing (buffer range checks).
+};
+
+/// Traps if a lane leaves the device memory; in checked mode drops lanes that must not go ahead. False if trapped.
+template <Mode mode>
+bool admit(Wave& w, const Instruction& in, LaneAddresses& a, unsigned bytes, bool store) {
+    uint64_t span = w.window->end - w.window->begin - bytes, outside = 0;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        uint64_t bad = a.at[lane] - w.window->begin > span;
+        outside |= bad << lane;
+    }
+    outside &= a.mask;
+    for (uint64_t left = outside; left; left &= left - 1) {
+        int lane = std::countr_zero(left);
+        if (w.window->contains(a.at[lane], bytes)) continue;
+        memory_fault(w, in, lane, a.at[lane]);
+        return false;
+    }
+    if constexpr (mode == Mode::checked) {
+        uint64_t allowed = checker::global_access(w, in, a.at, a.mask, bytes, store);
+        a.zero |= a.mask & ~allowed;
+        a.mask = allowed;
+    }
+    return true;
+}
+
+inline uint8_t* host(uint64_t address) {
+    return reinterpret_cast<uint8_t*>(address);
+}
+
+template <Mode mode>
+void load_global(Wave& w, const Instruction& in, LaneAddresses& a, checker::Counter counter) {
+    const MemoryOp& op = *in.kernel.memory;
+    ++w.counters.global_loads;
+    if (!admit<mode>(w, in, a, op.bytes, false)) return;
+    uint32_t* d = w.vgpr[in.dst.index];
+    if constexpr (mode == Mode::checked)
+        d = checker::rows(checker::begin_load(w, in, counter, a.mask | a.zero, op.part));
+    load_lanes([&](unsigned lane) { return host(a.at[lane]); }, a.mask, d, op);
+    for (uint64_t left = a.zero; left; left &= left - 1) {
+        unsigned lane = unsigned(std::countr_zero(left));
+        for (unsigned i = 0; i < op.dwords(); ++i)
+            d[i * lanes + lane] = merge_part(d[i * lanes + lane], 0, op.part);
+    }
+}
+
+template <Mode mode>
+void store_global(Wave& w, const Instruction& in, LaneAddresses& a, checker::Counter counter) {
+    const MemoryOp& op = *in.kernel.memory;
+    ++w.counters.global_stores;
+    if (!admit<mode>(w, in, a, op.bytes, true)) return;
+    if constexpr (mode == Mode::checked) checker::count_only(w, in, counter);
+    store_lanes([&](unsigned lane) { return host(a.at[lane]); }, a.mask, w.vgpr[in.src[1].index], op);
+}
+
+template <Mode mode>
+void atomic_global(Wave& w, const Instruction& in, LaneAddresses& a, checker::Counter counter) {
+    const MemoryOp& op = *in.kernel.memory;
+    ++w.counters.global_stores;
+    for (uint64_t left = a.mask; left; left &= left - 1) {
+        int lane = std::countr_zero(left);
+        if (a.at[lane] % op.bytes) return memory_fault(w, in, lane, a.at[lane]);
+    }
+    if (!admit<mode>(w, in, a, op.bytes, true)) return;
+    uint32_t* d = in.dst.vgpr() ? w.vgpr[in.dst.index] : nullptr;
+    if constexpr (mode == Mode::checked) {
+        if (d)
+            d = checker::rows(checker::begin_load(w, in, counter, a.mask | a.zero, checker::Part::dword));
+        else
+            checker::count_only(w, in, counter);
+    }
+    void atomic_lanes(Wave&, const Instruction&, const LaneAddresses&, uint32_t* d);
+    atomic_lanes(w, in, a, d);
+}
+
+/// Loads each lane's bytes and puts them into LDS at `base` + lane * `pitch`.
+template <Mode mode>
+void load_to_lds(Wave& w, const Instruction& in, LaneAddresses& a, uint32_t base) {
+    const MemoryOp& op = *in.kernel.memory;
+    ++w.counters.global_loads;
+    if (!admit<mode>(w, in, a, op.bytes, false)) return;
+    unsigned pitch = op.bytes <= 4 ? 4 : 16;  // dwordx3 leaves every fourth dword alone.
+    unsigned written = op.bytes < 4 ? 4 : op.bytes;
+    alignas(64) uint32_t at[lanes];
+    uint8_t data[lanes * 16];
+    uint64_t mask = a.mask | a.zero;
+    for (uint64_t left = mask; left; left &= left - 1) {
+        unsigned lane = unsigned(std::countr_zero(left));
+        at[lane] = base + lane * pitch;
+        uint32_t v[4] = {};
+        if (a.mask >> lane & 1) std::memcpy(v, host(a.at[lane]), op.bytes);
+        if (op.sign)
+            v[0] = op.bytes == 1 ? uint32_t(int32_t(int8_t(v[0]))) : uint32_t(int32_t(int16_t(v[0])));
+        std::memcpy(data + lane * written, v, written);
+        if (uint64_t(at[lane]) + written > w.lds_size) {
+            mask &= ~(1ull << lane);
+            if constexpr (mode == Mode::checked)
+                checker::lds_out_of_bounds(w, in, int(lane), at[lane], written);
+        }
+    }
+    if constexpr (mode == Mode::checked) return checker::lds_direct(w, in, at, mask, written, data);
+    for (uint64_t left = mask; left; left &= left - 1) {
+        unsigned lane = unsigned(std::countr_zero(left));
+        std::memcpy(w.lds + at[lane], data + lane * written, written);
+    }
+}
+
+/// M0 holds the LDS base: 16 bits on gfx942, 18 on gfx950.
+inline uint32_t lds_base(const Wave& w) {
+    return w.sgpr[sgpr::m0] & (w.arch == Arch::gfx942 ? 0xffffu : 0x3ffffu);
+}
+
+std::span<const Binding> buffer_bindings();
+
+}  // namespace hkc::emu
