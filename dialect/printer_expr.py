@@ -278,21 +278,14 @@ class ExpressionPrinter:
         a, b, acc = op.operands
         product = f"{self.text(a, TERM)} @ {self.text(b, UNARY)}"
         made = defining(acc)
-        if made is not None and made in self.plan.inlined and self._is_zeros_before(made, op):
+        if made is None or made not in self.plan.inlined:
+            return f"{self.text(acc, SUM)} + {product}", SUM
+        if self.plan.is_product(op):
             return product, TERM
         inputs = [d for v in (a, b) if (d := defining(v)) is not None and d in self.plan.inlined]
-        late = made is not None and made in self.plan.inlined and self.operation(made)[1] != TERM
-        if late and made is not None and inputs and self.plan.index[made] > self.plan.index[inputs[-1]]:
+        if inputs and self.plan.index[made] > self.plan.index[inputs[-1]] and not self.plan.is_product(made):
             return f"{product} + {self.text(acc, TERM)}", SUM
         return f"{self.text(acc, SUM)} + {product}", SUM
-
-    def _is_zeros_before(self, full: ir.Operation, op: ir.Operation) -> bool:
-        """Whether the accumulator is the zeros that ``a @ b`` alone begins with."""
-        inner = defining(full.operands[0]) if full.name == "tile.full" else None
-        if inner is None or inner.name != "arith.constant" or not self.plan.free(inner):
-            return False
-        zero = float_text(ir.FloatAttr(inner.attributes["value"]).value, "f32") == "0.0"
-        return zero and self.plan.index[full] == self.plan.index[op] - 1
 
     # Views, LDS, synchronization
 

@@ -168,10 +168,18 @@ class Plan:
         level = self.level.get(user, 0) + 1
         if level > MAX_NESTING or not self._may_move(op, user):
             return
-        if op.name == "tile.mma" and user.name == "tile.add" and not self._beside_scalar(op, user):
+        if user.name == "tile.add" and self.is_product(op) and not self._beside_scalar(op, user):
             return  # x + a @ b would read as one op
         self.inlined[op] = user
         self.level[op] = level
+
+    def is_product(self, op: ir.Operation) -> bool:
+        """Whether the op is ``a @ b`` alone: a matmul onto zeros that were made right before it."""
+        zeros = defining(op.operands[2]) if op.name == "tile.mma" else None
+        if zeros is None or zeros.name != "tile.full" or self.before[op] != zeros or not self._temporary(zeros):
+            return False
+        scalar = defining(zeros.operands[0])
+        return scalar is not None and self.free(scalar) and str(scalar.attributes["value"]) == "0.000000e+00 : f32"
 
     def _beside_scalar(self, op: ir.Operation, add: ir.Operation) -> bool:
         others = [defining(v) for v in add.operands if v != op.results[0]]

@@ -1,4 +1,4 @@
-"""The parser made from `grammar.lark`, kept in the user's cache folder since making it takes longer than parsing."""
+"""The parser made from `grammar.lark`, kept in the user's cache folder: making it takes longer than parsing."""
 
 from __future__ import annotations
 
@@ -6,48 +6,15 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hkc import knobs
-from hkc.lang.syntax import MAX_DEPTH
 
 if TYPE_CHECKING:
-    from lark import Lark, Token
-
-OPENING = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
-CLOSING = frozenset(OPENING.values())
-
-
-class NestingError(Exception):
-    """Brackets deeper than the limit, at ``token``."""
-
-    def __init__(self, token: Token) -> None:
-        super().__init__()
-        self.token = token
-
-
-class Layout:
-    """Lark's hook between lexer and parser: drops the newlines that end nothing, which are those outside { } and
-    inside ( ) or [ ]. It looks no token ahead, since the parser's state chooses what the lexer looks for."""
-
-    always_accept = ("_NEWLINE",)
-
-    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        brackets: list[str] = []
-        for token in stream:
-            if token.type == "_NEWLINE" and not (brackets and brackets[-1] == "LBRACE"):
-                continue
-            if token.type in OPENING:
-                brackets.append(token.type)
-                if len(brackets) > MAX_DEPTH:
-                    raise NestingError(token)
-            elif token.type in CLOSING and brackets:
-                brackets.pop()
-            yield token
+    from lark import Lark
 
 
 @cache
@@ -64,14 +31,9 @@ def parser() -> Lark:
         except Exception:
             # Absent or damaged (which can fail in any way): made anew below.
             pass
-    made = lark.Lark(
-        source,
-        parser="lalr",
-        lexer="contextual",
-        postlex=Layout(),
-        propagate_positions=True,
-        maybe_placeholders=True,
-    )
+    from hkc.lang.lexer import TileLexer
+
+    made = lark.Lark(source, parser="lalr", lexer=TileLexer, propagate_positions=True, maybe_placeholders=True)
     if path is not None:
         _save(made, path)
     return made

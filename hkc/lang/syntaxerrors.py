@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hkc.errors import HkcError, Span
+from hkc.lang.syntax import MAX_DEPTH
 
 if TYPE_CHECKING:
-    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+    from lark.exceptions import UnexpectedToken
+
+    from hkc.lang.lexer import LexerError
 
 WORDS = {
     "NAME": "a name",
@@ -102,16 +105,19 @@ def _hint(source: str, column: int, token: str) -> str | None:
     return None
 
 
-def character_error(error: UnexpectedCharacters, text: str, filename: str) -> HkcError:
-    """The error for a character that begins no token."""
-    character = error.char
+def lexer_error(error: LexerError, filename: str) -> HkcError:
+    """The error for a character that begins no word, or for brackets that are nested too deeply."""
+    span = Span(filename, error.line, error.column)
+    character = error.character
+    if character is None:
+        return HkcError(
+            "the brackets are nested too deeply",
+            span,
+            expected=f"at most {MAX_DEPTH} levels",
+            hint="give parts of the expression names of their own",
+        )
     shown = f"'{character}'" if character.isprintable() else f"character U+{ord(character):04X}"
-    return HkcError(
-        f"unexpected {shown}",
-        Span(filename, error.line, error.column),
-        expected=in_words(error.allowed or set()),
-        hint=CHARACTER_HINTS.get(character),
-    )
+    return HkcError(f"unexpected {shown}", span, hint=CHARACTER_HINTS.get(character))
 
 
 def _end_error(error: UnexpectedToken, text: str, filename: str) -> HkcError:
@@ -129,7 +135,7 @@ def _end_error(error: UnexpectedToken, text: str, filename: str) -> HkcError:
 
 def in_words(terminals: set[str]) -> str | None:
     """What may stand there, most telling first; None when that is everything or nothing."""
-    left = set(terminals) - {"BLANK", "HASH_COMMENT", "SLASH_COMMENT"}
+    left = set(terminals)
     words: list[str] = []
     for word, needed in GROUPS:
         if needed <= left:

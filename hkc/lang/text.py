@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hkc.errors import HkcError, Span
 from hkc.lang import grammar
-from hkc.lang.syntax import MAX_DEPTH, KernelDef
+from hkc.lang.syntax import KernelDef
 from hkc.lang.validate import validate
 
 
@@ -13,9 +13,10 @@ def parse_text(source: str, filename: str) -> list[KernelDef]:
 
     Raises HkcError with the place and what was expected there; also when there is no kernel, or two of one name.
     """
-    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+    from lark.exceptions import UnexpectedToken
 
     from hkc.lang import syntaxerrors
+    from hkc.lang.lexer import LexerError
     from hkc.lang.treebuilder import build
 
     # "\r\n" would count as a column at the end of each line.
@@ -24,15 +25,8 @@ def parse_text(source: str, filename: str) -> list[KernelDef]:
         tree = grammar.parser().parse(text)
     except UnexpectedToken as error:
         raise syntaxerrors.token_error(error, text, filename) from None
-    except UnexpectedCharacters as error:
-        raise syntaxerrors.character_error(error, text, filename) from None
-    except grammar.NestingError as error:
-        raise HkcError(
-            "the brackets are nested too deeply",
-            Span(filename, error.token.line or 1, error.token.column or 1),
-            expected=f"at most {MAX_DEPTH} levels",
-            hint="give parts of the expression names of their own",
-        ) from None
+    except LexerError as error:
+        raise syntaxerrors.lexer_error(error, filename) from None
     kernels = build(tree, filename)
     seen: dict[str, Span] = {}
     for kernel in kernels:
