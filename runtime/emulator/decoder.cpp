@@ -413,7 +413,8 @@ void Decoder::decode_vop3p() {
             OperandShape shape = info.src[i];
             if (mixed && i < 2) shape.bits = uint16_t(32 * format_dwords[i ? in_.blgp : in_.cbsz]);
             if (i == 2 && codes[i] < 256 && name.ends_with("_f64")) shape.bits = 64;
-            in_.src[i] = source(codes[i], shape, i == 2 && sparse ? false : acc[i]);
+            bool agpr = acc[i] && info.sources == 3 && !(i == 2 && sparse);  // v_accvgpr_* say so by opcode.
+            in_.src[i] = source(codes[i], shape, agpr);
         }
         return;
     }
