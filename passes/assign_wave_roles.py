@@ -41,7 +41,13 @@ def with_split(layout: str, waves: tuple[int, int]) -> str:
     """The layout text with the wave split that its kind takes."""
     rows, columns = WaveSplit(waves[0], waves[1]), WaveSplit(waves[1], 1)
     parsed = parse_layout(layout)
-    split = {"d": (rows, columns), "a": (rows, WaveSplit()), "b": (WaveSplit(), columns)}[layout[0]]
+    kind = layout.partition("(")[0]
+    split = {
+        "d": (rows, columns),
+        "ds": (rows, columns),
+        "a": (rows, WaveSplit()),
+        "b": (WaveSplit(), columns),
+    }[kind]
     if layout.endswith(".t"):
         split = split[::-1]
     return replace(parsed, split=split).text()

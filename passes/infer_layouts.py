@@ -162,9 +162,8 @@ def infer_layouts(module: ir.Module, target: Target) -> None:
         shape, pack = choose_mfma(op, target)
         root, flipped = classes.find(op.results[0])
         # Runs of D lie along columns unless the tile is mostly stored transposed: stores are widest so.
-        kind = f"d({shape.m}x{shape.n})"
-        kind = kind if _stored_transposed(classes, stores, root) ^ flipped else flip(kind)
-        classes.fix(op.results[0], Anchor(kind, op, "an accumulator"))
+        kind = "d" if _stored_transposed(classes, stores, root) ^ flipped else "ds"
+        classes.fix(op.results[0], Anchor(f"{kind}({shape.m}x{shape.n})", op, "an accumulator"))
         classes.fix(op.operands[0], Anchor(f"a({shape.name}*{pack})", op, "a left operand"))
         classes.fix(op.operands[1], Anchor(f"b({shape.name}*{pack})", op, "a right operand"))
     for op in ops:

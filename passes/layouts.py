@@ -5,9 +5,10 @@ number moves the element by a fixed step along rows and columns; the steps never
 Wavefronts split an axis into equal contiguous parts. Texts:
 
     d(16x16)         accumulator of a 16x16 MFMA: a lane holds runs of four rows of one column
-    d(16x16).t       the same transposed: runs of four columns of one row (the MFMA's operands are swapped)
+    ds(16x16)        accumulator with the MFMA's operands swapped: runs of four columns of one row
     a(16x16x16*2)    left operand, rows x k; a lane holds k's of two MFMAs side by side
     b(16x16x16*2)    right operand, k x columns
+    b(16x16x16*2).t  the transpose of a tile in that layout
     rows             plain: runs along a row; `rows(8,16)` once the run (8) and the lanes a row (16) are chosen
     ... by 2/2,1/1   after `assign-wave-roles`: an axis is split by COUNT wavefronts; index = wave / DIVISOR % COUNT
 
@@ -112,6 +113,10 @@ def _accumulator(m: int, n: int) -> Layout:
     return Layout(f"d({m}x{n})", (m, n), lanes, items)
 
 
+def _swapped(m: int, n: int) -> Layout:
+    return replace(_accumulator(n, m).transposed(), kind=f"ds({m}x{n})")
+
+
 def _left(m: int, n: int, k: int, pack: int) -> Layout:
     groups = (1 << LANE_BITS) // m
     held = k // groups * pack
@@ -130,8 +135,8 @@ def _rows(run: int, across: int) -> Layout:
     return Layout(f"rows({run},{across})", (down, across * run), lanes, _along(1, 1, run))
 
 
-_TEXT = re.compile(r"(?P<name>d|a|b|rows)\((?P<numbers>[\dx*,]+)\)(?P<t>\.t)?(?: by (?P<split>[\d/,]+))?")
-_MAKERS: dict[str, Callable[..., Layout]] = {"d": _accumulator, "a": _left, "b": _right, "rows": _rows}
+_TEXT = re.compile(r"(?P<name>ds|d|a|b|rows)\((?P<numbers>[\dx*,]+)\)(?P<t>\.t)?(?: by (?P<split>[\d/,]+))?")
+_MAKERS: dict[str, Callable[..., Layout]] = {"d": _accumulator, "ds": _swapped, "a": _left, "b": _right, "rows": _rows}
 
 
 @cache

@@ -190,7 +190,7 @@ def mma(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     shape, pack = _shape(d, a_type)
     rows, depth = distribution(a_type).grid()
     columns = distribution(b_type).grid()[1]
-    swapped = ").t" in (acc_type.layout or "")
+    swapped = (acc_type.layout or "").startswith("ds(")
     acc = list(acc)
     zero = d.constant(0)
     for k in range(depth):

@@ -27,8 +27,8 @@ def layouts(module: ir.Module, op_name: str) -> list[str | None]:
 def test_matmul_fixes_operands_and_accumulator(make: Make, gemm: str, arch: str, mfma: str) -> None:
     module = make(gemm, arch, "infer-layouts")
     assert layouts(module, "tile.load") == [f"a({mfma})", f"b({mfma}).t"]
-    assert layouts(module, "tile.mma") == ["d(16x16).t"]
-    assert layouts(module, "tile.cast") == ["d(16x16).t"]
+    assert layouts(module, "tile.mma") == ["ds(16x16)"]
+    assert layouts(module, "tile.cast") == ["ds(16x16)"]
 
 
 @pytest.mark.parametrize(("block", "mfma"), [(32, "32x32x16*1"), (16, "16x16x16*1")])

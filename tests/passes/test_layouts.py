@@ -61,6 +61,12 @@ def test_accumulator_is_the_isa_formula(m: int, n: int) -> None:
     assert layout_places(f"d({m}x{n})") == isa_accumulator(m, n)
 
 
+@pytest.mark.parametrize(("m", "n"), [(16, 16), (32, 32)])
+def test_swapped_accumulator_is_its_mirror(m: int, n: int) -> None:
+    mirrored = {place: (i, j) for place, (j, i) in isa_accumulator(n, m).items()}
+    assert layout_places(f"ds({m}x{n})") == mirrored
+
+
 @pytest.mark.parametrize(("m", "n", "k"), [(16, 16, 16), (16, 16, 32), (32, 32, 8), (32, 32, 16)])
 def test_operands_are_the_isa_formula(m: int, n: int, k: int) -> None:
     left = isa_left(m, k)
@@ -82,7 +88,8 @@ def test_packed_operand_gives_each_mfma_the_same_k_of_both_sides() -> None:
     ("text", "shape", "waves", "copies"),
     [
         ("d(16x16) by 2/2,2/1", (128, 128), 4, 1),
-        ("d(16x16).t by 2/1,2/2", (128, 128), 4, 1),
+        ("ds(16x16) by 2/2,2/1", (128, 128), 4, 1),
+        ("ds(32x32).t by 2/1,2/2", (128, 128), 4, 1),
         ("d(32x32) by 1/1,2/1", (64, 128), 2, 1),
         ("a(16x16x16*2) by 2/2,1/1", (128, 64), 4, 2),
         ("b(16x16x32*1) by 1/1,2/1", (64, 128), 4, 2),
@@ -120,7 +127,7 @@ def test_flipping_twice_changes_nothing(text: str) -> None:
 
 
 def test_text_round_trips() -> None:
-    for text in ("d(16x16).t by 2/1,2/2", "a(16x16x16*2) by 2/2,1/1", "rows(8,16) by 4/1,1/1"):
+    for text in ("ds(16x16).t by 2/1,2/2", "a(16x16x16*2) by 2/2,1/1", "rows(8,16) by 4/1,1/1"):
         assert parse_layout(text).text() == text
 
 
