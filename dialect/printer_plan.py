@@ -142,7 +142,7 @@ class Plan:
             if inner is not None and inner.name == "tile.full":
                 made.add(inner)
         between = self.before[op]
-        while between is not None and between != full and (between in made or self.free(between)):
+        while between is not None and between != full and (between in made or between.name == "arith.constant"):
             between = self.before[between]
         return between is not None and between == full
 

@@ -252,7 +252,7 @@ def slot(value: Any, index: Any) -> Lds:
     if is_constant(index):
         if not isinstance(index, int) or not 0 <= index < value.shape[0]:
             raise HkcError(
-                f"the LDS allocation has no buffer {folding.describe(index)}",
+                f"the LDS allocation has no buffer {index}",
                 here(),
                 expected=f"0 to {value.shape[0] - 1}",
             )

@@ -29,22 +29,27 @@ WORDS = {
     "LBRACE": "'{'",
     "RBRACE": "'}'",
     "DOT": "'.'",
+    "AUGMENTED": "'+='",
 }
 
-# Groups of terminals that read better as one word; a group is used when all of it would be accepted.
-GROUPS = (
-    ("a statement", {"FOR", "IF", "PASS", "NAME", "INTEGER"}),
-    ("an expression", {"NAME", "INTEGER", "LPAR", "MINUS"}),
-    ("an operator", {"PLUS", "STAR"}),
+# Groups of terminals that read better as one word: the word stands for what is left of the group when all of the
+# second set may come.
+GROUPS: tuple[tuple[str, set[str], set[str]], ...] = (
+    ("a statement", {"FOR", "IF", "PASS"}, {"FOR", "IF", "PASS", "NAME"}),
+    (
+        "an expression",
+        {"NAME", "INTEGER", "FLOAT", "STRING", "TRUE", "FALSE", "LPAR", "MINUS", "PLUS", "NOT"},
+        {"NAME", "INTEGER", "LPAR"},
+    ),
+    (
+        "an operator",
+        {
+            *("PLUS", "MINUS", "STAR", "SLASH", "FLOORDIV", "PERCENT", "AT", "POWER", "COMPARISON"),
+            *("AND", "OR", "IF", "LSQB", "DOT", "AUGMENTED"),
+        },
+        {"PLUS"},
+    ),
 )
-BELONGS = {
-    "a statement": {"FOR", "IF", "PASS"},
-    "an expression": {"NAME", "INTEGER", "FLOAT", "STRING", "TRUE", "FALSE", "LPAR", "MINUS", "PLUS", "NOT"},
-    "an operator": {
-        *("PLUS", "MINUS", "STAR", "SLASH", "FLOORDIV", "PERCENT", "AT", "POWER", "COMPARISON"),
-        *("AND", "OR", "IF", "LSQB", "DOT", "AUGMENTED"),
-    },
-}
 
 STATEMENT_HINTS = {
     "while": "there is only `for name in range(low, high, step) { ... }`",
@@ -100,8 +105,8 @@ def _hint(source: str, column: int, token: str) -> str | None:
         return "the body stands in { }"
     if token == "=" and words and words[0] in ("if", "for"):
         return "compare with =="
-    if token in ("for", "if") or token == "{":
-        return "one statement a line"
+    if token in ("<", "<=", ">", ">=", "==", "!="):
+        return "write a < b and b < c"
     return None
 
 
@@ -137,10 +142,10 @@ def in_words(terminals: set[str]) -> str | None:
     """What may stand there, most telling first; None when that is everything or nothing."""
     left = set(terminals)
     words: list[str] = []
-    for word, needed in GROUPS:
+    for word, members, needed in GROUPS:
         if needed <= left:
             words.append(word)
-            left -= BELONGS[word]
+            left -= members
     words += sorted(WORDS.get(t, f"'{t.lower()}'") for t in left)
     if not words:
         return None

@@ -111,10 +111,6 @@ class _Builder(Transformer_NonRecursive):
         left, operator, right = parts
         return syntax.Binary(self.span(meta), str(operator), left, right)
 
-    def comparison(self, meta: Meta, parts: list[Any]) -> syntax.Binary:
-        left, operator, right = parts
-        return syntax.Binary(self.span(meta), str(operator), left, right)
-
     def unary(self, meta: Meta, parts: list[Any]) -> syntax.Unary:
         return syntax.Unary(self.span(meta), str(parts[0]), parts[1])
 
