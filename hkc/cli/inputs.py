@@ -19,7 +19,7 @@ from hkc.driver.launch import elements
 from hkc.driver.meta import KernelMeta, Parameter
 from hkc.dtypes import DTYPES, DType
 from hkc.errors import HkcError
-from hkc.numerics import decode, encode
+from hkc.numerics import decode, encode, storage
 
 _ROW_PADDING = 64  # bytes; a multiple of every access, so that rows are aligned as without it
 _TAIL = 256  # bytes after the last row
@@ -36,7 +36,7 @@ class HostArray:
 
     def values(self) -> npt.NDArray:
         """The elements as float64, int64 or bool, contiguous."""
-        return decode(self.raw(), self.array.dtype)
+        return decode(self.raw().view(storage(self.array.dtype)), self.array.dtype)
 
     def raw(self) -> npt.NDArray:
         """The elements' bits, as a view of the memory."""
@@ -51,20 +51,14 @@ class HostArray:
 
 
 def make_host_array(shape: tuple[int, ...], dtype: DType, values: npt.NDArray | None, tail: bool) -> HostArray:
-    """An array of ``values`` (NaN without) in padded memory; ``tail`` adds bytes after the last row.
-
-    Raises HkcError if there is not enough memory.
-    """
+    """An array of ``values`` (NaN without) in padded memory; ``tail`` adds bytes after the last row."""
     padding = _ROW_PADDING // dtype.bytes if len(shape) > 1 else 0
     strides = [1] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):
         strides[axis] = strides[axis + 1] * shape[axis + 1] + (padding if axis == len(shape) - 2 else 0)
     count = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) if all(shape) else 0
     size = count * dtype.bytes + (_TAIL if tail else 0)
-    try:
-        memory = np.full(size, 0xFF, np.uint8)  # NaN in every float type
-    except (MemoryError, ValueError):
-        raise HkcError(f"an array of {'x'.join(map(str, shape))} {dtype.name} does not fit into memory") from None
+    memory = np.full(size, 0xFF, np.uint8)  # NaN in every float type
     address = memory.ctypes.data
     array = Array(dtype, shape, tuple(strides), address, address, address + size, owner=memory)
     if values is not None:
@@ -141,20 +135,30 @@ def input_values(parameter: Parameter, loaded: npt.NDArray) -> npt.NDArray:
 def make_arrays(
     meta: KernelMeta, sizes: Mapping[str, int], loaded: Mapping[str, npt.NDArray], seed: int, tail: bool
 ) -> dict[str, HostArray]:
-    """An array for each view parameter, by name: the loaded one, NaN if it is only written, else random."""
+    """An array for each view parameter, by name: the loaded one, NaN if it is only written, else random.
+
+    Raises HkcError if there is not enough memory.
+    """
     rng = np.random.default_rng(seed)
     arrays = {}
     for parameter in meta.parameters:
         if parameter.kind != "view":
             continue
-        dtype = DTYPES[parameter.dtype]
         shape = tuple(dim if isinstance(dim, int) else sizes[dim] for dim in parameter.dims)
-        values: npt.NDArray | None
-        if parameter.name in loaded:
-            values = input_values(parameter, loaded[parameter.name])
-        elif parameter.stored and not parameter.loaded:
-            values = None
-        else:
-            values = random_values(rng, shape, dtype)
-        arrays[parameter.name] = make_host_array(shape, dtype, values, tail)
+        try:
+            values = _values(parameter, shape, loaded, rng)
+            arrays[parameter.name] = make_host_array(shape, DTYPES[parameter.dtype], values, tail)
+        except (MemoryError, ValueError):  # NumPy's errors of too large an array
+            size = "x".join(map(str, shape))
+            raise HkcError(f"{parameter.name}, {size} {parameter.dtype}, does not fit into memory") from None
     return arrays
+
+
+def _values(
+    parameter: Parameter, shape: tuple[int, ...], loaded: Mapping[str, npt.NDArray], rng: np.random.Generator
+) -> npt.NDArray | None:
+    if parameter.name in loaded:
+        return input_values(parameter, loaded[parameter.name])
+    if parameter.stored and not parameter.loaded:
+        return None
+    return random_values(rng, shape, DTYPES[parameter.dtype])

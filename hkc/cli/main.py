@@ -45,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output left; there is nobody to tell
         return 2
+    except MemoryError:
+        print("error: there is not enough memory for this", file=sys.stderr)
+        return HkcError.exit_code
     except Exception as error:
         print(render(_unexpected(error)), file=sys.stderr)
         return InternalError.exit_code
