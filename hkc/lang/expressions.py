@@ -195,6 +195,8 @@ class Expressions:
             raise HkcError("a range is no value", node.span, expected="for name in range(low, high, step)")
         if node.function not in functions.FUNCTIONS:
             raise functions.unknown_function(node.function, node.span)
+        if node.function in ("zeros", "full", "lds") and node.arguments:
+            self._element_type(node.arguments[-1])
         arguments = [self._argument(node, i) for i in range(len(node.arguments))]
         keywords: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -203,6 +205,12 @@ class Expressions:
             keywords[keyword.name] = self.value(keyword.value)
         CURSOR.span = node.span
         return functions.call(node.function, arguments, keywords)
+
+    def _element_type(self, node: syntax.Expression) -> None:
+        """Raises HkcError for an unknown name where an element type stands."""
+        if isinstance(node, syntax.Name) and node.name not in {*self.scope.names, *self.axes, *consteval.NAMED}:
+            if node.name not in self.scope.hidden:
+                raise functions.unknown_dtype(node.name, node.span)
 
     def _argument(self, call: syntax.Call, index: int) -> Any:
         node = call.arguments[index]
@@ -223,6 +231,7 @@ class Expressions:
             raise HkcError(
                 f"there is no method .{node.method}() like this", node.span, expected=".to(dtype)", hint=hint
             )
+        self._element_type(node.arguments[0])
         base, dtype = self.value(node.base), self.value(node.arguments[0])
         CURSOR.span = node.span
         return operations.to(base, dtype)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from hkc.dtypes import DTYPES
 from hkc.errors import HkcError, Span
 from hkc.lang import memory, operations
 from hkc.lang.emit import here
@@ -77,6 +79,7 @@ USAGE = {
     "range": "range(low, high, step, stages=N, schedule=NAME)",
 }
 
+LIKE_A_DTYPE = re.compile(r"(bf|f|fp|i|u|float|int|uint|bfloat)\d+\w*")
 _ELSEWHERE = {
     "print": "a kernel can't print; store values to a view",
     "len": "use A.shape[axis]",
@@ -104,8 +107,13 @@ def suggestion(name: str, known: Iterable[str]) -> str | None:
 
 def unknown_function(name: str, span: Span | None) -> HkcError:
     """The error for a call of something that the language does not have."""
-    hint = _ELSEWHERE.get(name) or suggestion(name, USAGE)
+    hint = f"use hk.{name}" if name in USAGE else _ELSEWHERE.get(name) or suggestion(name, USAGE)
     return HkcError(f"there is no function {name}", span, expected=", ".join(USAGE), hint=hint)
+
+
+def unknown_dtype(name: str, span: Span | None) -> HkcError:
+    """The error for a name that should be an element type."""
+    return HkcError(f"unknown element type {name}", span, expected=", ".join(DTYPES), hint=suggestion(name, DTYPES))
 
 
 @cache

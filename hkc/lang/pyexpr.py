@@ -167,8 +167,10 @@ class Converter:
 
     def unknown(self, node: ast.Attribute) -> HkcError:
         from hkc.dtypes import DTYPES
-        from hkc.lang.functions import USAGE, suggestion
+        from hkc.lang.functions import LIKE_A_DTYPE, USAGE, suggestion, unknown_dtype
 
+        if LIKE_A_DTYPE.fullmatch(node.attr):
+            return unknown_dtype(node.attr, self.frame.span(node))
         hint = suggestion(node.attr, [*USAGE, *DTYPES, "View", "inf", "nan"])
         return HkcError(f"there is no {ast.unparse(node)}", self.frame.span(node), hint=hint)
 

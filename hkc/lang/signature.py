@@ -9,7 +9,7 @@ from hkc.dtypes import DTYPES, DType
 from hkc.errors import HkcError
 from hkc.lang import consteval, syntax
 from hkc.lang.emit import at
-from hkc.lang.functions import suggestion
+from hkc.lang.functions import LIKE_A_DTYPE, suggestion, unknown_dtype
 from hkc.lang.scalars import SCALAR_TYPES
 from hkc.lang.structure import Argument
 
@@ -105,6 +105,8 @@ def _entry(item: syntax.Expression | syntax.Slice, constants: Mapping[str, objec
         if isinstance(item, syntax.Name):
             if item.name in DTYPES:
                 return DTYPES[item.name]
+            if LIKE_A_DTYPE.fullmatch(item.name):
+                raise unknown_dtype(item.name, item.span)
             if item.name not in constants:
                 return item.name
         value = constants.get(item.name) if isinstance(item, syntax.Name) else None

@@ -46,7 +46,10 @@ def _statements(body: Sequence[syntax.Statement]) -> None:
             for target in statement.targets:
                 _target(target)
             if len(statement.targets) != len(statement.values):
-                raise HkcError(f"{len(statement.values)} values for {len(statement.targets)} targets", statement.span)
+                raise HkcError(
+                    f"{_count(len(statement.values), 'value')} for {_count(len(statement.targets), 'target')}",
+                    statement.span,
+                )
         elif isinstance(statement, syntax.AugmentedAssign):
             _target(statement.target)
         elif isinstance(statement, syntax.Evaluate):
@@ -57,6 +60,10 @@ def _statements(body: Sequence[syntax.Statement]) -> None:
         elif isinstance(statement, syntax.If):
             _statements(statement.then)
             _statements(statement.otherwise)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _target(target: syntax.Expression) -> None:
