@@ -173,8 +173,17 @@ def load(program: str | Path) -> Kernel:
     return Kernel(source.kernel)
 
 
-def compile(kernel: Kernel | str | Path, *, arch: str | None = None, **constants: Any) -> CompiledKernel:
-    """Compile a kernel, or one in a file (see :func:`load`), and give its texts, code object and report."""
+def compile(
+    kernel: Kernel | str | Path,
+    *,
+    arch: str | None = None,
+    dtypes: Mapping[str, DType] | None = None,
+    **constants: Any,
+) -> CompiledKernel:
+    """Compile a kernel, or one in a file (see :func:`load`), and give its texts, code object and report.
+
+    See :meth:`Kernel.compile`.
+    """
     if isinstance(kernel, str | Path):
         kernel = load(kernel)
     if not isinstance(kernel, Kernel):
@@ -183,4 +192,4 @@ def compile(kernel: Kernel | str | Path, *, arch: str | None = None, **constants
             expected="a function decorated with @hk.kernel(...), or the name of a file",
             got=f"a value of type {type(kernel).__name__}",
         )
-    return kernel.compile(arch, **constants)
+    return kernel.compile(arch, dtypes, **constants)
