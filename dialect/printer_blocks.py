@@ -68,10 +68,12 @@ class BlockPrinter:
             yield text
             return
         given: Sequence[str | None] = result_names(op) or [None] * len(results)
-        chosen = [self._choose(v, n) for v, n in zip(results, given, strict=True)]
         position = self.plan.index[op]
+        chosen = [self._choose(v, n) for v, n in zip(results, given, strict=True)]
+        if self.plan.lowered:
+            chosen = [self._unneeded(name, position, self.plan.block_end[op]) for name in chosen]
         for name in chosen:
-            yield from self.keep(name, position, self._block_end(op), chosen)
+            yield from self.keep(name, position, self.plan.block_end[op], chosen)
         augmented = self.expressions.augmented(op, chosen[0]) if len(chosen) == 1 else None
         line = augmented or f"{', '.join(chosen)} = {text}"
         for name, value in zip(chosen, results, strict=True):
@@ -117,9 +119,11 @@ class BlockPrinter:
                     return name
         return None
 
-    def _block_end(self, op: ir.Operation) -> int:
-        """The index of the last statement of the op's block."""
-        return self.plan.index[list(op.block.operations)[-1].operation]
+    def _unneeded(self, name: str, after: int, until: int) -> str:
+        """The name, or a fresh one while it holds what later text needs: passes give many values one name."""
+        old = self.scope.holds.get(name)
+        needed = old is not None and self.plan.used_between(old, after, until)
+        return self.names.fresh(name) if needed else name
 
     def keep(self, name: str, after: int, until: int, losing: Sequence[str]) -> Iterator[str]:
         """A second name for what ``name`` holds, if that is needed in the given part of the text and no name
@@ -141,7 +145,7 @@ class BlockPrinter:
         arguments, yields = list(body.arguments)[1:], list(list(body.operations)[-1].operation.operands)
         bounds = self._bounds(low, high, step)
         carried = self._carried_names(op, len(arguments))
-        position, until = self.plan.index[op], self._block_end(op)
+        position, until = self.plan.index[op], self.plan.block_end[op]
         for name, init in zip(carried, inits, strict=True):
             if not self.scope.has(name, init):
                 text = self.expressions.text(init)
@@ -214,7 +218,7 @@ class BlockPrinter:
         test = self.expressions.text(op.operands[0])
         names = self._carried_names(op, len(op.results))
         for name in names:
-            yield from self.keep(name, self.plan.last[op], self._block_end(op), names)
+            yield from self.keep(name, self.plan.last[op], self.plan.block_end[op], names)
         outer = self.scope
         barred = outer.barred.union(outer.holds) - set(names)
         branches: list[list[str]] = []

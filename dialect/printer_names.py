@@ -21,6 +21,7 @@ class Names:
 
     def __init__(self, function: ir.Operation) -> None:
         self.taken: set[str] = set(KEYWORDS)
+        self._next: dict[str, int] = {}
         for region in function.regions:
             for block in region.blocks:
                 self._collect(block)
@@ -43,9 +44,10 @@ class Names:
 
     def fresh(self, base: str) -> str:
         """A name that nothing in the kernel has, made from ``base``."""
-        number = 1
+        number = self._next.get(base, 1)
         while f"{base}_{number}" in self.taken:
             number += 1
+        self._next[base] = number + 1
         name = f"{base}_{number}"
         self.taken.add(name)
         return name

@@ -22,7 +22,15 @@ EXPRESSIONS = frozenset(
     }
 )
 SPLATTED = frozenset(f"tile.{n}" for n in ("add", "sub", "mul", "div", "max", "min", "compare", "select", "store"))
+STATEMENTS = frozenset(
+    {
+        *("tile.store", "tile.wait", "tile.waitcnt", "tile.barrier", "arith.constant"),
+        *("scf.for", "scf.if", "scf.yield", "func.return", "func.func"),
+    }
+)
+# Expressions of the front ends may be as deep as the parser takes them; those of later steps are cut to be read.
 MAX_NESTING = 60
+MAX_NESTING_LOWERED = 6
 
 Modulo = tuple[ir.Value, ir.Value]
 
@@ -54,12 +62,14 @@ class Plan:
         self.last: dict[ir.Operation, int] = {}
         self.writes: dict[ir.Operation, int] = {}
         self.before: dict[ir.Operation, ir.Operation | None] = {}
+        self.block_end: dict[ir.Operation, int] = {}
         self.inlined: dict[ir.Operation, ir.Operation] = {}
         self.level: dict[ir.Operation, int] = {}
         self.modulo: dict[ir.Operation, Modulo] = {}
         self.parts: dict[ir.Operation, ir.Operation] = {}
         self.scalar_splats: set[ir.Operation] = set()
         self._number(function)
+        self.lowered = any(op.name not in EXPRESSIONS and op.name not in STATEMENTS for op in self.index)
         for op in list(self.index):
             self._find_modulo(op)
         for op in list(self.index):
@@ -79,6 +89,8 @@ class Plan:
                     self.writes[operation] = writes
                     self._number(operation)
                     writes += effect(operation) == "write"
+                if previous is not None:
+                    self.block_end.update((o.operation, self.index[previous]) for o in block.operations)
         self.last[op] = len(self.index) - 1
 
     # Remainders: a - (a // b) * b
@@ -150,23 +162,28 @@ class Plan:
 
     def free(self, op: ir.Operation) -> bool:
         """Nameless constants and sizes, written wherever they are used."""
-        return op.name in ("arith.constant", "tile.dim") and name_of(op) is None
+        if op.name == "arith.constant":
+            return self.lowered or name_of(op) is None
+        return op.name == "tile.dim" and name_of(op) is None
 
     def _decide(self, op: ir.Operation) -> None:
         if op in self.parts:
             self.inlined[op] = self.parts[op]
             self.level[op] = self.level.get(self.parts[op], 0)
             return
-        if self.free(op) or op.name not in EXPRESSIONS or name_of(op) is not None or len(op.results) != 1:
+        if self.free(op) or not _is_expression(op) or len(op.results) != 1:
             return
         users = self.uses(op.results[0])
         if len(users) != 1 or users[0].block != op.block or users[0].name == "scf.yield":
             return
         user = users[0]
-        if user not in self.modulo and not _writes_operands(user):
+        name = name_of(op)
+        # Passes give all that they make of an op its name; the last of it is what the name is for.
+        if name is not None and not (self.lowered and name == name_of(user)):
             return
         level = self.level.get(user, 0) + 1
-        if level > MAX_NESTING or not self._may_move(op, user):
+        limit = MAX_NESTING_LOWERED if self.lowered else MAX_NESTING
+        if level > limit or not self._may_move(op, user):
             return
         if user.name == "tile.add" and self.is_product(op) and not self._beside_scalar(op, user):
             return  # x + a @ b would read as one op
@@ -221,9 +238,8 @@ class Plan:
         return any(after < p <= until for user in self.uses(value) for p in self.positions(user))
 
 
-def _writes_operands(user: ir.Operation) -> bool:
-    """Whether the printer writes this op's operands as expressions."""
-    return user.name in EXPRESSIONS or user.name in ("tile.store", "tile.wait", "scf.for", "scf.if")
+def _is_expression(op: ir.Operation) -> bool:
+    return op.name in EXPRESSIONS or op.name.startswith(("arith.", "math."))
 
 
 def _natural(value: ir.Value) -> bool:
