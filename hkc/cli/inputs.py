@@ -38,6 +38,11 @@ class HostArray:
         """The elements as float64, int64 or bool, contiguous."""
         return decode(self.raw().view(storage(self.array.dtype)), self.array.dtype)
 
+    def values_before(self) -> npt.NDArray:
+        """The elements as they were before the run."""
+        raw = elements(self.array, self.before)
+        return decode(raw.view(storage(self.array.dtype)), self.array.dtype)
+
     def raw(self) -> npt.NDArray:
         """The elements' bits, as a view of the memory."""
         return elements(self.array, self.memory)

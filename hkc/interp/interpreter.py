@@ -21,7 +21,7 @@ from hkc.dialect.locations import span_of
 from hkc.dialect.ops import op_class
 from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
-from hkc.errors import HkcError, InternalError
+from hkc.errors import HkcError
 from hkc.interp import tile_ops
 from hkc.interp.scalar_ops import Fault, make_evaluator
 from hkc.interp.values import Lds, Tile, View
@@ -145,7 +145,11 @@ class _Decoder:
             return lambda _, values: WAVE if WAVE in values else evaluate(*values)
         make = _OPS.get(op.name)
         if make is None:
-            raise InternalError(f"the interpreter does not know {op.name}", span_of(op))
+            raise HkcError(
+                f"the interpreter does not know {op.name}",
+                span_of(op),
+                hint="it runs programs of tiles: modules of the steps before map-mfma",
+            )
         function = make(op)
 
         def apply(frame: Frame, values: list[Any]) -> Any:

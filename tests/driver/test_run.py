@@ -260,3 +260,30 @@ def test_emulate_bad_input(hkc: Run, tmp_path: Path, arguments: list[str], messa
 def test_emulate_what_is_no_code_object(hkc: Run) -> None:
     assert hkc("emulate", "scale.tile")[0] == 2
     assert hkc("emulate", "none.hsaco")[0] == 2
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_a_kernel_in_place_is_checked_against_its_inputs(hkc: Run, tmp_path: Path, arch: str) -> None:
+    _file(
+        tmp_path,
+        "square.tile",
+        "kernel square(X: view[M, N, bf16]) grid (cdiv(M, 16)) {\n"
+        "    i = block(0) * 16\n"
+        "    X[i : i + 16, 0 : 64] = X[i : i + 16, 0 : 64] * X[i : i + 16, 0 : 64]\n"
+        "}\n",
+    )
+    code, out, _ = hkc("run", "square.tile", "--arch", arch, "-D", "M=33", "-D", "N=40", "--check")
+    assert (code, out.endswith("PASS\n")) == (0, True)
+    assert hkc("run", "square.tile", "-D", "M=0", "-D", "N=40", "--check")[0] == 0
+
+
+def test_a_dump_with_tiles_can_be_run_and_checked(hkc: Run) -> None:
+    sizes = ("-D", "M=70", "-D", "N=70", "-D", "K=70")
+    assert hkc("compile", "gemm.tile", "-o", "gemm.hsaco", "--dump-ir", "dump")[0] == 0
+    for step in ("00_tile", "02_assign-wave-roles", "04_insert-fences"):
+        code, out, _ = hkc("run", f"dump/{step}.mlir", *sizes, "--check")
+        assert (code, out.endswith("PASS\n")) == (0, True), step
+    code, _, err = hkc("run", "dump/05_map-mfma.mlir", *sizes, "--check")
+    assert (code, "before map-mfma" in err) == (2, True)
+    code, _, err = hkc("run", "dump/06_lower-to-rocdl.mlir", *sizes)
+    assert (code, "below the tile program" in err) == (2, True)
