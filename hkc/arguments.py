@@ -1,5 +1,4 @@
-"""Kernel arguments on the host: NumPy arrays, torch tensors and scalars, checked against the kernel's
-parameters.
+"""Kernel arguments on the host, checked: NumPy arrays, torch CPU tensors and scalars.
 
 An array stays where it is: an :class:`Array` is an address, a shape and strides, whatever they are.
 """
@@ -52,8 +51,10 @@ class Array:
 
     @property
     def overlaps_itself(self) -> bool:
-        """Whether two elements share memory (exact up to rank 2; beyond, also for some rare
-        interleavings)."""
+        """Whether two elements share memory.
+
+        Exact up to rank 2; beyond, some rare interleavings count as sharing too.
+        """
         steps = sorted((abs(s), n) for s, n in zip(self.strides, self.shape, strict=True) if n > 1)
         if any(step == 0 for step, _ in steps) or 0 in self.shape:
             return 0 not in self.shape
@@ -93,8 +94,10 @@ def array(data: Any, dtype: DType) -> TypedArray:
 
 
 def convert_array(name: str, value: Any) -> Array:
-    """The :class:`Array` of a NumPy array, a :class:`TypedArray` or a torch CPU tensor, or an error that
-    names it."""
+    """The :class:`Array` of a NumPy array, a :class:`TypedArray` or a torch CPU tensor.
+
+    Raises HkcError that names the argument.
+    """
     if isinstance(value, Array):
         return value
     if isinstance(value, TypedArray):
@@ -202,8 +205,10 @@ class Bound:
     symbols: dict[str, int]
 
     def grid(self, meta: KernelMeta) -> tuple[int, ...]:
-        """The launch grid in workgroups, always three extents. Raises HkcError for a negative or too large
-        one."""
+        """The launch grid in workgroups, always three extents.
+
+        Raises HkcError for a negative or too large one.
+        """
         from hkc.lang.gridexpr import evaluate
 
         extents = [evaluate(expression, self.symbols) for expression in meta.grid]

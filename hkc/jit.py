@@ -157,7 +157,9 @@ def _device(spec: str | None, arch: str | None) -> Device:
 def kernel(
     *, grid: Callable[..., Any] | tuple[Any, ...], waves: tuple[int, int] | None = None
 ) -> Callable[[Callable[..., Any]], Kernel]:
-    """Make a Python function a kernel. ``grid`` gives 1 to 3 numbers of workgroups from dimension symbols,
+    """Make a Python function a kernel.
+
+    ``grid`` gives 1 to 3 numbers of workgroups from dimension symbols,
     scalar arguments and constants; ``waves`` is how many wavefronts share a tile, rows and columns.
     """
     return lambda function: Kernel(function, grid, waves)

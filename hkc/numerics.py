@@ -66,8 +66,7 @@ def wrap(x: npt.NDArray[np.int64], dtype: DType) -> npt.NDArray[np.int64]:
 
 
 def storage(dtype: DType) -> np.dtype:
-    """The NumPy type of the bits in memory: a type without a NumPy equivalent is an unsigned integer of its
-    size."""
+    """The NumPy type of the bits in memory; an unsigned integer for a type that NumPy lacks."""
     return np.dtype(dtype.numpy if dtype.numpy is not None else f"uint{dtype.bits}")
 
 

@@ -24,10 +24,11 @@ _REFERENCE_ERROR = 2.0**-32
 
 @dataclass(frozen=True)
 class Comparison:
-    """One output against its reference: the largest error with its bound, and how many elements are beyond
-    theirs.
+    """One output against its reference.
 
-    ``worst`` is the element with the largest error relative to its bound.
+    ``max_error`` is the largest error and ``bound`` the bound there, ``wrong`` how many elements are beyond
+    theirs, ``outside`` how many bytes around the array have changed. ``worst`` is the element with the
+    largest error relative to its bound.
     """
 
     name: str

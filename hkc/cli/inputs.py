@@ -120,8 +120,10 @@ def load_npy(path: Path, what: str) -> npt.NDArray:
 
 
 def input_values(parameter: Parameter, loaded: npt.NDArray) -> npt.NDArray:
-    """A loaded array as values of the parameter's type: floats are rounded, two-byte bits are taken as they
-    are."""
+    """A loaded array as values of the parameter's type.
+
+    Floats are rounded; two-byte bits are taken as they are. Raises HkcError for values of another kind.
+    """
     dtype = DTYPES[parameter.dtype]
     kind = loaded.dtype.kind
     if dtype.is_float and dtype.numpy is None and (kind, loaded.dtype.itemsize) in (("V", 2), ("u", 2)):

@@ -103,8 +103,7 @@ class _Worker:
 
 
 class Pool:
-    """Worker processes that are kept for the next compile; any number of threads may call
-    :meth:`generate`."""
+    """Worker processes, kept for the next compile. Any number of threads may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -18,8 +18,7 @@ _BINARIES = ("llvmlite", "mlir")
 
 
 def cache_key(definition: KernelDef, arch: str, constants: Mapping[str, Any], dtypes: Mapping[str, Any]) -> str:
-    """The key of a kernel for ``arch`` with its compile-time ``constants`` and the element types of its
-    views.
+    """The key of a kernel for ``arch`` with its ``constants`` and its views' element types.
 
     Source places count too: they are in the code object's line table.
     """

@@ -106,8 +106,7 @@ def host_bytes(low: int, high: int) -> npt.NDArray[np.uint8]:
 
 
 def elements(array: Array, memory: npt.NDArray[np.uint8]) -> npt.NDArray:
-    """The array's elements as raw bits of their size in ``memory``, which holds its bytes ``low`` to
-    ``high``."""
+    """The array's elements, as raw bits, in ``memory`` that holds its bytes ``low`` to ``high``."""
     size = array.dtype.bytes
     strides = tuple(stride * size for stride in array.strides)
     return np.ndarray(array.shape, f"u{size}", memory, array.address - array.low, strides)

@@ -13,8 +13,10 @@ from hkc.targets import Target, get_target
 
 @dataclass(frozen=True)
 class Resources:
-    """A kernel's entry in its code object's metadata; sizes in bytes, registers a lane, ``workgroup`` in
-    lanes."""
+    """A kernel's entry in its code object's metadata.
+
+    Sizes are in bytes, registers a lane, ``workgroup`` in lanes.
+    """
 
     name: str
     vgprs: int
@@ -42,7 +44,9 @@ class Occupancy:
 
 @dataclass(frozen=True)
 class Report:
-    """All that ``--report`` prints. ``loop`` and ``floor`` are instructions of the main loop by kind, for one
+    """All that ``--report`` prints.
+
+    ``loop`` and ``floor`` are instructions of the main loop by kind, for one
     iteration; ``seconds`` the time of each stage of the compile that made the code object."""
 
     arch: str

@@ -1,5 +1,4 @@
-"""Opening what a command line names: ``FILE.tile[:kernel]``, ``FILE.py[:kernel]``, ``FILE.mlir``,
-``FILE.ll``."""
+"""Opening what a command line names: ``FILE.tile[:kernel]``, ``.py[:kernel]``, ``.mlir`` or ``.ll``."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ _FORMS: dict[str, Form] = {".tile": "tile", ".py": "py", ".mlir": "mlir", ".ll":
 
 @dataclass(frozen=True)
 class Source:
-    """A program on disk. ``kernel`` is the definition for ``.tile`` and ``.py``; ``text`` that of IR
-    files."""
+    """A program on disk: ``kernel`` of a ``.tile`` or ``.py`` file, or the ``text`` of an IR file."""
 
     path: Path
     form: Form
@@ -32,8 +30,10 @@ class Source:
 
 
 def open_source(argument: str) -> Source:
-    """Read and parse the program; raises HkcError for a missing file, an unknown suffix or an ambiguous
-    kernel."""
+    """Read and parse the program.
+
+    Raises HkcError for a missing file, an unknown suffix or an ambiguous kernel.
+    """
     path, name = _split(argument)
     form = _FORMS.get(path.suffix)
     if form is None:
@@ -85,8 +85,10 @@ def _python_kernels(path: Path) -> list[KernelDef]:
 
 
 def _import_file(path: Path) -> ModuleType:
-    """Run a Python file as a module. Its code knows the file by the name given, so that places are shown
-    alike."""
+    """Run a Python file as a module.
+
+    Its code knows the file by the name given, so that places are shown as for other programs.
+    """
     text = read_text(path)
     module = ModuleType(f"_hkc_program_{path.stem}")
     module.__file__ = str(path)

@@ -1,5 +1,4 @@
-"""What the tile program asks for: the main loop's matmul and the tiles that cost most, from the IR before
-any pass."""
+"""What the tile program asks for: the main loop's matmuls, and the largest tiles."""
 
 from __future__ import annotations
 
@@ -17,10 +16,10 @@ _ACCESS = 16 * _LANES  # bytes that the widest LDS or buffer instruction moves, 
 
 @dataclass(frozen=True)
 class Workload:
-    """The main loop's matmuls as ``(m, n, k)`` a step with ``bytes`` an input element; ``waves`` rows x
-    columns.
+    """The work of a kernel, from its IR before any pass.
 
-    ``tiles`` are the largest named tiles: name, type text, bytes.
+    ``matmuls`` are the main loop's ``(m, n, k)`` in one step, ``bytes`` the size of an input element,
+    ``waves`` rows x columns. ``tiles`` are the largest named tiles: name, type text, bytes.
     """
 
     matmuls: tuple[tuple[int, int, int], ...] = ()

@@ -32,10 +32,10 @@ class Tile:
 
 
 class View:
-    """A global array argument: values (and their bounds) of shape ``dims``, strides in elements, address in
-    bytes.
+    """A global array argument: its values and their bounds.
 
-    The address and strides only decide ``aligned``; two views never share memory here.
+    ``strides`` are in elements, ``address`` in bytes. The address and strides only decide ``aligned``; two
+    views never share memory here.
     """
 
     def __init__(self, values: npt.NDArray, dtype: DType, strides: tuple[int, ...], address: int = 0) -> None:
@@ -118,8 +118,7 @@ class Lds:
 
 
 def settle(value: Floats, error: Floats | float, dtype: DType, ulps: float = 0.5) -> Tile:
-    """The result of a float op whose machine form rounds within ``ulps`` units in the last place of
-    ``dtype``.
+    """The result of a float op whose machine form rounds within ``ulps`` units of ``dtype``.
 
     ``error`` is what the operands' errors make of it. The value stays unrounded; it is exact, with no
     error, where the operands were exact and a correctly rounded result would be too.
