@@ -48,14 +48,18 @@ def launch(arch: str, code_object: bytes, problem: tuple[int, int, int, int]) ->
     m, n, k, pad = problem
     random = np.random.default_rng(0)
     a, b = (random.integers(0, 1 << 14, (rows, k + pad)).astype(np.uint16) for rows in (m, n))
-    with open_device(f"emulator:{arch}") as device, device.sanitize():
-        buffers = [device.alloc(x.nbytes) for x in (a, b)]
-        for buffer, x in zip(buffers, (a, b), strict=True):
-            buffer.write(x)
-        out = device.alloc(m * n * 2)
-        function = device.load(code_object).function("gemm")
-        arguments = [buffers[0], m, k, k + pad, 1, buffers[1], n, k, k + pad, 1, out, m, n, n, 1]
-        function.launch(grid=(1, 1, 1), block=(256, 1, 1), args=arguments)
+    device = open_device(f"emulator:{arch}")
+    with (
+        device.sanitize(),
+        device.load(code_object) as loaded,
+        device.alloc(a.nbytes) as left,
+        device.alloc(b.nbytes) as right,
+        device.alloc(m * n * 2) as out,
+    ):
+        left.write(a)
+        right.write(b)
+        arguments = [left, m, k, k + pad, 1, right, n, k, k + pad, 1, out, m, n, n, 1]
+        loaded.function("gemm").launch(grid=(1, 1, 1), block=(256, 1, 1), args=arguments)
         device.synchronize()
         return device.reports()
 

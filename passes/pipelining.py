@@ -1,0 +1,159 @@
+"""A loop whose matmul operands are copied ahead: part of `insert-buffer-loads`.
+
+prologue    the first `stages` - 1 copies
+main loop   whole, aligned tiles: wait for a copy, start the one `stages` - 1 iterations on, compute
+tail loop   what is left: element by element into the first buffer, compute
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mlir import ir
+from mlir.dialects import scf
+
+from hkc.dialect.locations import place_of
+from hkc.dialect.ops import Aligned, Copy, Dim, LdsRead, LdsSlot, LdsWrite, Load, MaskedLoad, Wait
+from hkc.passes import scalars as s
+from hkc.passes.access import element_alignment, plain_type
+from hkc.passes.rebuild import Rebuilder, carried_places, make_loop, variable_place
+from hkc.passes.staged import Staged, tile_name, token_place
+
+
+class Pipeline:
+    """One loop's rewriting into prologue, main loop and masked tail loop."""
+
+    def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: int) -> None:
+        self.loop, self.staged, self.stages, self.waves = loop, staged, stages, waves
+        self.low, self.high, self.step = list(loop.operands)[:3]
+        self.start = s.known(self.low)
+        self.block = loop.regions[0].blocks[0]
+        self.variable = self.block.arguments[0]
+        step = s.known(self.step)
+        assert isinstance(step, int)  # see _pipelinable
+        self.step_size = step
+
+    def build(self) -> None:
+        with ir.InsertionPoint(self.loop), place_of(self.loop):
+            main_end = self.main_end()
+            tokens: list[ir.Value] = []
+            for stage in range(self.stages - 1):
+                at = s.add(self.start, stage * self.step_size)
+                tokens += self.copies(at, s.value(stage), main_end)
+            initial = list(self.loop.operands)[3:]
+            results = self.main_loop(main_end, initial, tokens)
+            results = self.tail_loop(main_end, results)
+        for old, new in zip(self.loop.results, results, strict=True):
+            old.replace_all_uses_with(new)
+        self.loop.erase()
+
+    def main_end(self) -> ir.Value:
+        """Where whole, aligned tiles end: the loop variable's first value that needs the masked loop."""
+        fine: list[s.Condition] = [Aligned.build(view) for view in dict.fromkeys(x.view for x in self.staged)]
+        last: s.Scalar = s.sub(self.high, 1)
+        for staged in self.staged:
+            align = element_alignment(staged.type.dtype)
+            for axis, (offset, extent) in enumerate(zip(staged.offsets, staged.type.shape, strict=True)):
+                start = self.start if offset == self.variable else offset
+                if offset == self.variable:
+                    last = s.smin(last, s.sub(Dim.build(staged.view, axis), extent))
+                elif axis == 1:
+                    fine.append(s.compare("sle", s.add(offset, extent), Dim.build(staged.view, axis)))
+                fine.append(s.holds("sge", start, 0))
+                if axis == 1 and align > 1:
+                    fine.append(s.holds("eq", s.bits(start, 0, align.bit_length() - 1), 0))
+        room = s.smax(s.add(s.sub(last, self.start), self.step_size), 0)
+        end = s.add(self.start, s.mul(s.div(room, self.step_size), self.step_size))
+        whole = s.both(fine)
+        with place_of(self.loop, "main_end"):
+            return s.select(whole, end, self.low)
+
+    def copies(self, at: s.Scalar, slot: ir.Value, main_end: ir.Value) -> list[ir.Value]:
+        """One asynchronous copy a staged tile, for the iteration that begins at ``at``."""
+        when = s.compare("slt", at, main_end)
+        tokens = []
+        for staged in self.staged:
+            with token_place(staged):
+                offsets = [s.value(at) if o == self.variable else o for o in staged.offsets]
+                tokens.append(Copy.build(staged.view, offsets, self.slot_of(staged, slot), when))
+        return tokens
+
+    def _successor(self, slot: ir.Value, by: int) -> ir.Value:
+        """(slot + by) mod stages for a slot that is below stages."""
+        if by == 0:
+            return slot
+        moved = s.add(slot, by)
+        over, wrapped = s.compare("sge", moved, self.stages), s.sub(moved, self.stages)
+        with place_of(self.loop, "slot"):
+            return s.select(over, wrapped, moved)
+
+    def main_loop(self, end: ir.Value, initial: list[ir.Value], tokens: list[ir.Value]) -> list[ir.Value]:
+        carried, width = len(initial), len(self.staged)
+        places = [*carried_places(self.loop), place_of(self.loop, "slot"), *(token_place(x) for x in self.staged)]
+        places += places[carried + 1 :] * max(0, self.stages - 2)
+        bounds, inputs = (self.low, end, self.step), [*initial, s.value(0), *tokens]
+        loop, block = make_loop(bounds, inputs, variable_place(self.loop), places[: len(inputs)])
+        variable, *arguments = block.arguments
+        slot, waiting = arguments[carried], arguments[carried + 1 :]
+        with ir.InsertionPoint(block):
+            ahead = self._successor(slot, self.stages - 1)
+            at = s.add(variable, (self.stages - 1) * self.step_size)
+            if self.stages == 1:
+                waiting = self.copies(at, ahead, end)
+                Wait.build(waiting)
+            else:
+                Wait.build(waiting[:width])
+                waiting = waiting[width:] + self.copies(at, ahead, end)
+
+            def read(staged: Staged) -> ir.Value:
+                return LdsRead.build(self.slot_of(staged, slot), staged.type.layout)
+
+            yielded = self.body(variable, arguments[:carried], read)
+            kept = waiting if self.stages > 1 else []
+            scf.YieldOp([*yielded, self._successor(slot, 1) if self.stages > 1 else slot, *kept])
+        results = list(loop.results)
+        if results[carried + 1 :]:
+            Wait.build(results[carried + 1 :])
+        return results[:carried]
+
+    def tail_loop(self, begin: ir.Value, initial: list[ir.Value]) -> list[ir.Value]:
+        bounds = (begin, self.high, self.step)
+        loop, block = make_loop(bounds, initial, variable_place(self.loop), carried_places(self.loop))
+        variable, *arguments = block.arguments
+        with ir.InsertionPoint(block):
+            tiles = {}
+            for staged in self.staged:
+                with place_of(staged.load, f"{tile_name(staged)}_part"):
+                    offsets = [variable if o == self.variable else o for o in staged.offsets]
+                    wide = plain_type(staged.type, self.waves)
+                    tiles[staged.load] = MaskedLoad.build(staged.view, offsets, wide)
+            first, tokens = s.value(0), []
+            for staged in self.staged:
+                with token_place(staged):
+                    tokens.append(LdsWrite.build(tiles[staged.load], self.slot_of(staged, first)))
+            Wait.build(tokens)
+
+            def read(staged: Staged) -> ir.Value:
+                return LdsRead.build(self.slot_of(staged, first), staged.type.layout)
+
+            scf.YieldOp(self.body(variable, arguments, read))
+        return list(loop.results)
+
+    def slot_of(self, staged: Staged, index: ir.Value) -> ir.Value:
+        with place_of(staged.load):
+            return LdsSlot.build(staged.lds, index)
+
+    def body(self, variable: ir.Value, arguments: list[ir.Value], read: Callable[[Staged], ir.Value]) -> list[ir.Value]:
+        """A copy of the loop's body with the staged loads replaced; what it yields."""
+        staged = {x.load: x for x in self.staged}
+
+        def load(rebuilder: Rebuilder, op: ir.Operation) -> list[ir.Value]:
+            return [read(staged[op])] if op in staged else list(rebuilder.clone(op).results)
+
+        rebuilder = Rebuilder({Load.name: load})
+        rebuilder.values[self.variable] = [variable]
+        for old, new in zip(list(self.block.arguments)[1:], arguments, strict=True):
+            rebuilder.values[old] = [new]
+        *body, end = [op.operation for op in self.block.operations]
+        rebuilder.block(body)
+        return [rebuilder.one(v) for v in end.operands]

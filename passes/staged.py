@@ -1,0 +1,56 @@
+"""A matmul operand on its way through LDS: what `staging.py` and `pipelining.py` share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from hkc.dialect.locations import location_of, name_of, place_of
+from hkc.dialect.ops import LdsAlloc, Load
+from hkc.dialect.types import TileType, tile_type
+from hkc.passes.rebuild import body_of
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A load that feeds matmuls, and its LDS."""
+
+    load: ir.Operation
+    lds: ir.Value
+
+    @property
+    def view(self) -> ir.Value:
+        return self.load.operands[0]
+
+    @property
+    def offsets(self) -> list[ir.Value]:
+        return list(self.load.operands)[1:]
+
+    @property
+    def type(self) -> TileType:
+        return tile_type(self.load.results[0])
+
+
+def allocate(function: ir.Operation, load: ir.Operation, buffers: int) -> ir.Value:
+    """LDS for a load's tile, allocated at the top of the kernel."""
+    type_ = tile_type(load.results[0])
+    with ir.InsertionPoint.at_block_begin(body_of(function)), location_of(_named(load)):
+        rows, columns = type_.shape
+        return LdsAlloc.build(buffers, rows, columns, type_.dtype)
+
+
+def tile_name(staged: Staged) -> str:
+    return name_of(_named(staged.load)) or "tile"
+
+
+def token_place(staged: Staged) -> ir.Location:
+    """Where a copy of the tile comes from in the source, with a name for its token."""
+    return place_of(staged.load, f"{tile_name(staged)}_copy")
+
+
+def _named(load: ir.Operation) -> ir.Operation:
+    """The op that carries the program's name for the tile: the load, or a transpose of it."""
+    users = [use.owner.operation for use in load.results[0].uses]
+    named = (op for op in (load, *users) if op.name in (Load.name, "tile.transpose") and name_of(op))
+    return next(named, load)
