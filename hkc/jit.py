@@ -146,12 +146,9 @@ class Kernel:
 
 @functools.cache
 def _device(spec: str | None, arch: str | None) -> Device:
-    from hkc.runtime.device import open_device
+    from hkc.driver.launch import open_device
 
-    device = open_device(spec, arch=arch)
-    if arch is not None and device.arch != arch:
-        raise HkcError(f"the device is {device.arch}, the kernel is wanted for {arch}")
-    return device
+    return open_device(spec, arch)
 
 
 def kernel(

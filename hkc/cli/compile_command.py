@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
     for warning in compiled.report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if options.json:
-        print(json.dumps(compiled.report.to_json(), indent=2))
+        print(json.dumps(compiled.report.to_json() | {"cached": compiled.cached}, indent=2))
     elif options.report:
         # Beside text on stdout, the report would be in its way.
-        print(compiled.report.text(), file=sys.stderr if to_stdout else sys.stdout)
+        print(compiled.report.text(cached=compiled.cached), file=sys.stderr if to_stdout else sys.stdout)
     return 0

@@ -44,12 +44,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(options: argparse.Namespace) -> int:
     """Compile, make inputs, launch, compare; returns the exit code."""
     from hkc.cli.inputs import make_arrays, output_paths, read_inputs
-    from hkc.runtime.device import open_device
+    from hkc.driver.launch import open_device
 
     program = open_program(options)
     loaded, saved = read_inputs(options.input), output_paths(options.output)
     arch = program.arch if options.arch or not program.from_source else None
-    device = open_device(options.device, arch=arch)
+    device = open_device(options.device, arch)
     with progress("compiling"):
         compiled = program.compile(options.dump_ir, arch=device.arch, dtypes=_types(loaded))
     meta = compiled.meta
@@ -216,9 +216,9 @@ def _print(
             "device": "emulator" if device.emulated else "hip",
             "sizes": sizes,
             "grid": grid,
-            "check": [asdict(c) | {"passed": c.passed} for c in comparisons] if options.check else None,
+            "check": [c.to_json() for c in comparisons] if options.check else None,
             "sanitizer": [asdict(r) for r in reports] if options.sanitize else None,
-            "report": compiled.report.to_json(),
+            "report": compiled.report.to_json() | {"cached": compiled.cached},
         }
         print(json.dumps(found, indent=2))
         return
@@ -227,7 +227,7 @@ def _print(
     shape = "x".join(map(str, grid))
     print(f"{compiled.name} {given} on {place}: {shape} workgroups of {compiled.meta.block} lanes")
     if options.report:
-        print(compiled.report.text())
+        print(compiled.report.text(cached=compiled.cached))
     if options.sanitize:
         print_findings(reports)
     for comparison in comparisons:

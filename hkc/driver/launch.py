@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hkc.arguments import Array, Bound
 from hkc.driver.meta import KernelMeta
 from hkc.dtypes import DTYPES
+from hkc.errors import HkcError
 
 if TYPE_CHECKING:
     from hkc.runtime.device import Buffer, Device, Function
@@ -56,6 +57,17 @@ def launch(function: Function, meta: KernelMeta, bound: Bound) -> None:
         for memory in ranges:
             if memory.buffer is not None:
                 memory.buffer.free()
+
+
+def open_device(spec: str | None, arch: str | None) -> Device:
+    """Like :func:`hkc.runtime.open_device`; raises HkcError also when the named device is not of the named
+    target."""
+    from hkc.runtime.device import open_device
+
+    device = open_device(spec, arch=arch)
+    if arch is not None and device.arch != arch:
+        raise HkcError(f"the device is {device.arch}, the kernel is wanted for {arch}")
+    return device
 
 
 def _scalar(value: int | float, dtype: str) -> Any:

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter: a view with its dimensions (symbols or fixed sizes), or a scalar (``dims``
-    empty)."""
+    """A kernel parameter: a view, or a scalar (``dims`` empty).
+
+    ``dims`` are symbols or fixed sizes; ``loaded`` and ``stored`` tell whether the kernel reads and writes the view.
+    """
 
     name: str
     kind: Literal["view", "scalar"]

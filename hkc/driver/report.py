@@ -91,8 +91,8 @@ class Report:
             found.append("the tiles that cost most: " + _tiles(self.tiles))
         return found
 
-    def text(self) -> str:
-        """The report as a table."""
+    def text(self, *, cached: bool = False) -> str:
+        """The report as a table; a ``cached`` kernel's compile time is that of when it was compiled."""
         r = self.resources
         rows = [
             ("kernel", f"{r.name} ({self.arch}, {r.workgroup} lanes a workgroup)"),
@@ -112,7 +112,8 @@ class Report:
             rows.append(("floor", f"{least:g} instructions: {_counts(self.floor)} ({total / least:.2f}x)"))
         if self.seconds:
             stages = ", ".join(f"{name} {seconds * 1e3:.0f}" for name, seconds in self.seconds.items())
-            rows.append(("compile time", f"{sum(self.seconds.values()) * 1e3:.0f} ms: {stages}"))
+            note = " (now from the cache)" if cached else ""
+            rows.append(("compile time", f"{sum(self.seconds.values()) * 1e3:.0f} ms{note}: {stages}"))
         return "\n".join(f"{name:<14}{value}" for name, value in rows)
 
 

@@ -128,7 +128,9 @@ def settle(value: Floats, error: Floats | float, dtype: DType, ulps: float = 0.5
     propagated = np.broadcast_to(error, value.shape)
     with np.errstate(invalid="ignore", over="ignore"):
         rounding = ulps * ulp(np.abs(value) + propagated, dtype)
-        exact = (propagated == 0) & (rounded == value) & (ulps <= _CORRECT[dtype.name])
+        # The value itself is rounded to f64, so of that type nothing is known to be exact.
+        correct = dtype.name != "f64" and ulps <= _CORRECT[dtype.name]
+        exact = (propagated == 0) & (rounded == value) & correct
         total = np.where(exact, 0.0, propagated + rounding)
         # Near the largest number a machine may or may not reach infinity.
         unsure = np.isinf(round_to(np.abs(value) + total, dtype)) & ~np.isinf(round_to(np.abs(value) - total, dtype))

@@ -122,6 +122,7 @@ def test_json(hkc: Run) -> None:
     assert found["sizes"] == {"M": 9, "N": 9, "alpha": 1.0}
     assert [(c["name"], c["passed"]) for c in found["check"]] == [("Y", True)]
     assert found["sanitizer"] == []
+    assert found["report"]["cached"] is False
     assert found["report"]["resources"]["name"] == "scale"
 
 
@@ -287,3 +288,10 @@ def test_a_dump_with_tiles_can_be_run_and_checked(hkc: Run) -> None:
     assert (code, "before map-mfma" in err) == (2, True)
     code, _, err = hkc("run", "dump/06_lower-to-rocdl.mlir", *sizes)
     assert (code, "below the tile program" in err) == (2, True)
+
+
+def test_a_device_of_another_target_is_refused(hkc: Run) -> None:
+    sizes = ("-D", "M=4", "-D", "N=4", "-D", "alpha=1")
+    assert "on gfx942 emulator" in hkc("run", "scale.tile", *sizes, "--device", "emulator:gfx942")[1]
+    code, _, err = hkc("run", "scale.tile", *sizes, "--device", "emulator:gfx942", "--arch", "gfx950")
+    assert (code, "the device is gfx942" in err) == (2, True)
