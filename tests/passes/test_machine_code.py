@@ -1,0 +1,69 @@
+"""What LLVM makes of the passes' output: the main loop as it was meant."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hkc.driver.assembly import main_loop
+from hkc.driver.compile import CompiledKernel, compile_module
+
+from .conftest import Make
+
+
+@pytest.fixture(params=["gfx942", "gfx950"])
+def arch(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def compiled(make: Make, gemm: str, arch: str, **definitions: object) -> CompiledKernel:
+    return compile_module(lambda: make(gemm, arch, None, **definitions), arch)
+
+
+def loop_lines(assembly: str) -> list[str]:
+    """The main loop's instructions: from its label to the branch back."""
+    lines = [line.split(";")[0].strip() for line in assembly.splitlines()]
+    ends = [i for i, line in enumerate(lines) if line.startswith("s_cbranch")]
+    best: list[str] = []
+    for end in ends:
+        label = lines[end].split()[-1] + ":"
+        if label in lines[:end]:
+            body = [x for x in lines[lines.index(label) : end] if x and not x.startswith(".")]
+            mfma = sum("v_mfma" in x for x in body)
+            known = sum("v_mfma" in x for x in best)
+            if mfma and (not best or mfma > known or (mfma == known and len(body) < len(best))):
+                best = body
+    return best
+
+
+@pytest.mark.parametrize("trans", ["nt", "nn"])
+def test_default_gemm_spills_nothing(make: Make, gemm: str, arch: str, trans: str) -> None:
+    used = compiled(make, gemm, arch, TRANS=trans).report.resources
+    assert (used.vgpr_spills, used.sgpr_spills, used.scratch) == (0, 0, 0)
+
+
+def test_main_loop_is_the_tiles_share_of_work(make: Make, gemm: str, arch: str) -> None:
+    """128x128x64 by 2x2 wavefronts: each multiplies 64x64x64 and reads 2 x 8 KB from LDS, 16 bytes a lane."""
+    mix = main_loop(compiled(make, gemm, arch).asm)
+    assert mix is not None
+    mfma_k = {"gfx942": 16, "gfx950": 32}[arch]
+    assert mix.mfma_shape == (16, 16, mfma_k)
+    assert mix.kinds["MFMA"] == 4 * 4 * 64 // mfma_k
+    assert mix.kinds["LDS reads"] == 16
+    assert mix.kinds["barriers"] == 1
+    moved = "loads to LDS" if arch == "gfx950" else "global loads"
+    assert mix.kinds[moved] == 8, "16 KB of two operands by 256 lanes of 16 bytes"
+
+
+@pytest.mark.parametrize(("stages", "vmcnt"), [(2, 0), (3, 8)])
+def test_llvm_adds_no_wait_for_direct_copies(make: Make, gemm: str, stages: int, vmcnt: int) -> None:
+    lines = loop_lines(compiled(make, gemm, "gfx950", STAGES=stages).asm)
+    counts = [int(m[1]) for line in lines if (m := re.search(r"vmcnt\((\d+)\)", line))]
+    assert counts == [vmcnt]
+
+
+def test_the_widest_lds_reads_are_used(make: Make, gemm: str, arch: str) -> None:
+    lines = loop_lines(compiled(make, gemm, arch).asm)
+    reads = {line.split()[0] for line in lines if line.startswith("ds_read")}
+    assert reads == {"ds_read_b128"}
