@@ -69,18 +69,14 @@ def _pack_value(argument: KernelArgument, value: Any, wrong: Any) -> bytes:
         raw = bytes(value)
     elif isinstance(value, _CTYPES):
         raw = ctypes.string_at(ctypes.addressof(value), ctypes.sizeof(value))
-    elif (
-        hasattr(value, "itemsize") and getattr(value, "shape", None) == () and not hasattr(value, "__index__")
-    ):
+    elif hasattr(value, "itemsize") and getattr(value, "shape", None) == () and not hasattr(value, "__index__"):
         raw = value.tobytes()  # a numpy scalar that is no integer
     if raw is not None:
         if len(raw) != size:
             raise wrong(f"{size} bytes")
         return raw
     if isinstance(value, float):
-        raise wrong(
-            f"a value of {size} bytes", "a Python float has no size: pass ctypes.c_float or ctypes.c_double"
-        )
+        raise wrong(f"a value of {size} bytes", "a Python float has no size: pass ctypes.c_float or ctypes.c_double")
     try:
         number = operator.index(value)
     except TypeError:

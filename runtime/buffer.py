@@ -56,9 +56,7 @@ class Buffer:
         del keep
         return self
 
-    def read(
-        self, dtype: Any = "uint8", shape: int | tuple[int, ...] | None = None, offset: int = 0
-    ) -> np.ndarray:
+    def read(self, dtype: Any = "uint8", shape: int | tuple[int, ...] | None = None, offset: int = 0) -> np.ndarray:
         """A numpy array of ``shape`` from ``offset`` bytes into the buffer; without a shape, all of it.
 
         :raises HkcError: if the buffer is smaller.

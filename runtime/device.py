@@ -315,9 +315,7 @@ def open_device(spec: str | None = None, *, arch: str | None = None) -> Device:
         return _emulated(which or arch or knobs.arch())
     if kind == "hip":
         return _gpu(which)
-    raise HkcError(
-        f"unknown device '{spec}'", expected="emulator:gfx942, emulator:gfx950, emulator, hip or hip:N"
-    )
+    raise HkcError(f"unknown device '{spec}'", expected="emulator:gfx942, emulator:gfx950, emulator, hip or hip:N")
 
 
 def _emulated(arch: str) -> Device:

@@ -200,9 +200,7 @@ def emulator() -> HipLibrary:
     except metadata.PackageNotFoundError:
         installed = beside
     if not installed.is_file():
-        raise HkcError(
-            f"hkc's emulated device is not built: {installed} does not exist", hint="install hkc with pip"
-        )
+        raise HkcError(f"hkc's emulated device is not built: {installed} does not exist", hint="install hkc with pip")
     return HipLibrary(str(installed))
 
 
