@@ -1,58 +1,222 @@
-// Checked mode's first form: loads take effect at once, accesses are not yet recorded.
+// Checked mode: life of shadow state, and the counters with their waits.
 #include "checker.h"
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 
-#include "workgroup.h"
+#include "shadow.h"
 
 namespace hkc::emu::checker {
 
-struct Pending {
-    uint32_t rows[1];
-};
+WaveShadow& shadow_of(Wave& w) {
+    return *w.shadow;
+}
+WorkgroupShadow& group_shadow(Wave& w) {
+    return *w.group->shadow;
+}
 
-void before(Wave&, const Instruction&) {}
-void after(Wave&, const Instruction&) {}
-Pending* begin_load(Wave& w, const Instruction& in, Counter, uint64_t, Part) {
-    return reinterpret_cast<Pending*>(w.vgpr[in.dst.index]);
+std::string hex(uint64_t value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+    return text;
 }
-Pending* last_load(Wave& w) {
-    return reinterpret_cast<Pending*>(w.vgpr[w.pc[-1].dst.index]);
+
+bool wanted(const Wave& w, const Instruction& in, const char* kind) {
+    return w.group->run->wants(kind, in.address);
 }
-uint32_t* rows(Pending* pending) {
-    return pending->rows;
+
+void report(const Wave& w, const Instruction& in, const char* kind, int lane, uint64_t address,
+            std::string message) {
+    Report r = make_report(w, in, kind);
+    r.lane = lane;
+    r.address = address;
+    r.message = r.instruction + " in wave " + std::to_string(w.index) + " " + std::move(message);
+    w.group->run->report(std::move(r));
 }
-uint32_t* begin_scalar_load(Wave& w, const Instruction& in, unsigned) {
-    return &w.sgpr[in.dst.index];
+
+void attach(Workgroup& group) {
+    auto shadow = std::make_unique<WorkgroupShadow>();
+    shadow->unit_bytes = group.run->program->lds_granule;
+    shadow->units.resize(group.run->lds_bytes / shadow->unit_bytes);
+    for (unsigned i = 0; i < group.wave_count; ++i) {
+        shadow->waves.push_back(std::make_unique<WaveShadow>());
+        group.waves[i].shadow = shadow->waves.back().get();
+        shadow->waves.back()->scratch_defined.resize(group.waves[i].private_segment);
+    }
+    group.shadow = shadow.release();
 }
-void count_only(Wave&, const Instruction&, Counter) {}
-uint64_t global_access(Wave&, const Instruction&, const uint64_t*, uint64_t mask, unsigned, bool) {
-    return mask;
+
+void detach(Workgroup& group) {
+    delete group.shadow;
+    group.shadow = nullptr;
 }
-bool scalar_access(Wave&, const Instruction&, uint64_t, unsigned) {
-    return true;
-}
-void lds_read(Wave&, const Instruction&, const uint32_t*, uint64_t, unsigned, Pending*, unsigned) {}
-void lds_write(Wave&, const Instruction&, const uint32_t*, uint64_t, unsigned, const Operand*, unsigned) {}
-void lds_issued(Wave&, const Instruction&, Pending*) {}
-void lds_direct(Wave& w, const Instruction&, const uint32_t* address, uint64_t mask, unsigned bytes,
-                const uint8_t* data) {
-    for (; mask; mask &= mask - 1) {
-        unsigned lane = unsigned(std::countr_zero(mask));
-        std::memcpy(w.lds + address[lane], data + lane * bytes, bytes);
+
+void begin_workgroup(Workgroup& group) {
+    WorkgroupShadow& shadow = *group.shadow;
+    uint32_t epoch = shadow.first_epoch;
+    for (auto& wave : shadow.waves) epoch = std::max(epoch, wave->epoch + 2);
+    shadow.first_epoch = epoch;
+    for (LdsUnit& unit : shadow.units) unit.direct_count = 0;
+    for (unsigned i = 0; i < group.wave_count; ++i) {
+        WaveShadow& s = *shadow.waves[i];
+        s.undefined.fill({~0ull, ~0ull, ~0ull, ~0ull});
+        s.undefined[0] = {};
+        s.in_flight.fill(0);
+        s.sgpr_undefined.fill(~0u);
+        s.sgpr_in_flight.fill(false);
+        s.scc_undefined = true;
+        s.overlapping = false;
+        s.epoch = epoch;
+        s.barriers = 0;
+        s.vector_queue.clear();
+        s.lds_queue.clear();
+        s.scalar_queue.clear();
+        s.last = nullptr;
+        s.scratch_defined.assign(group.waves[i].private_segment, 0);
+        s.barrier = nullptr;
     }
 }
-void lds_out_of_bounds(Wave&, const Instruction&, int, uint32_t, unsigned) {}
-void scratch_store(Wave&, const Instruction&, int, uint64_t, unsigned, unsigned) {}
-void scratch_load(Wave&, const Instruction&, int, uint64_t, unsigned, Pending*, unsigned) {}
-void attach(Workgroup&) {}
-void detach(Workgroup&) {}
-void begin_workgroup(Workgroup&) {}
-void define_sgprs(Wave&, unsigned) {}
-void wait(Wave&, unsigned, unsigned) {}
-void arrive_at_barrier(Wave&, const Instruction&) {}
-void end_wave(Wave&, const Instruction&) {}
-void open_barrier(Workgroup&) {}
+
+void define_sgprs(Wave& w, unsigned count) {
+    WaveShadow& s = shadow_of(w);
+    std::fill_n(s.sgpr_undefined.begin(), std::min(count, sgpr::count), 0u);
+    s.sgpr_undefined[sgpr::exec] = s.sgpr_undefined[sgpr::exec + 1] = 0;
+}
+
+void before(Wave& w, const Instruction& in) {
+    WaveShadow& s = shadow_of(w);
+    s.last = nullptr;
+    check_registers(w, in);
+    if (!(in.flags & flag_memory)) flow_undefined(w, in);
+}
+
+/// The registers of a load begun now hold nonsense until it arrives.
+void after(Wave& w, const Instruction&) {
+    constexpr uint32_t poison = 0x7fbadbad;  // A NaN as a float, far out of bounds as an address.
+    WaveShadow& s = shadow_of(w);
+    if (!s.last || s.last->part != Part::dword || s.last->counter == Counter::scalar_memory) return;
+    for (unsigned i = 0; i < s.last->dwords; ++i) {
+        uint32_t* row = w.vgpr[s.last->first + i];
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            if (s.last->mask >> lane & 1) row[lane] = poison;
+    }
+}
+
+std::unique_ptr<Pending> take(WaveShadow& s, const Instruction& in, Counter counter) {
+    std::unique_ptr<Pending> p;
+    if (s.spare.empty()) {
+        p = std::make_unique<Pending>();
+    } else {
+        p = std::move(s.spare.back());
+        s.spare.pop_back();
+    }
+    p->in = &in;
+    p->counter = counter;
+    p->counts_only = false;
+    p->units = 1;
+    p->dwords = 0;
+    p->part = Part::dword;
+    p->mask = 0;
+    p->accesses.clear();
+    p->direct.clear();
+    return p;
+}
+
+namespace {
+
+using Queue = std::deque<std::unique_ptr<Pending>>;
+
+void complete_front(Wave& w, Queue& queue) {
+    WaveShadow& s = shadow_of(w);
+    std::unique_ptr<Pending> p = std::move(queue.front());
+    queue.pop_front();
+    if (p->dwords) commit_load(s, w, *p);
+    if (!p->direct.empty()) commit_direct(w, *p);
+    s.spare.push_back(std::move(p));
+}
+
+void complete_until(Wave& w, Queue& queue, size_t left) {
+    while (queue.size() > left) complete_front(w, queue);
+}
+
+}  // namespace
+
+/// A full counter stalls the issue: vmcnt holds 63, lgkmcnt 15. The stall guarantees the oldest operations.
+void enqueue(Wave& w, std::unique_ptr<Pending> p) {
+    constexpr size_t vm_limit = 63, lgkm_limit = 15;
+    WaveShadow& s = shadow_of(w);
+    switch (p->counter) {
+        case Counter::vector_memory:
+        case Counter::flat:
+            if (p->counter == Counter::flat) {
+                auto counted = take(s, *p->in, Counter::lds);
+                counted->counts_only = true;
+                s.lds_queue.push_back(std::move(counted));
+            }
+            s.vector_queue.push_back(std::move(p));
+            complete_until(w, s.vector_queue, vm_limit);
+            break;
+        case Counter::lds:
+            s.lds_queue.push_back(std::move(p));
+            complete_until(w, s.lds_queue, lgkm_limit);
+            break;
+        case Counter::scalar_memory:
+            s.scalar_queue.push_back(std::move(p));
+            break;
+    }
+}
+
+void count_only(Wave& w, const Instruction& in, Counter counter) {
+    auto p = take(shadow_of(w), in, counter);
+    p->counts_only = true;
+    Pending* raw = p.get();
+    enqueue(w, std::move(p));
+    shadow_of(w).last = raw;
+}
+
+/// Vector memory completes in order, LDS too. Scalar loads complete in any order, so nothing short of lgkmcnt(0)
+/// guarantees one. LDS operations stay ordered among themselves whatever the scalar loads do.
+void wait(Wave& w, unsigned vmcnt, unsigned lgkmcnt) {
+    WaveShadow& s = shadow_of(w);
+    complete_until(w, s.vector_queue, vmcnt);
+    complete_until(w, s.lds_queue, lgkmcnt);
+    if (lgkmcnt == 0) complete_until(w, s.scalar_queue, 0);
+}
+
+void arrive_at_barrier(Wave& w, const Instruction& in) {
+    WaveShadow& s = shadow_of(w);
+    s.barrier = &in;
+    ++s.barriers;
+    carry_over_barrier(w);
+}
+
+void end_wave(Wave& w, const Instruction&) {
+    WaveShadow& s = shadow_of(w);
+    carry_over_barrier(w);
+    complete_until(w, s.vector_queue, 0);
+    complete_until(w, s.lds_queue, 0);
+    complete_until(w, s.scalar_queue, 0);
+}
+
+void open_barrier(Workgroup& group) {
+    const Wave* waiting = nullptr;
+    const Wave* ended = nullptr;
+    for (unsigned i = 0; i < group.wave_count; ++i) {
+        Wave& w = group.waves[i];
+        WaveShadow& s = shadow_of(w);
+        if (w.state == WaveState::at_barrier) {
+            ++s.epoch;
+            if (!waiting) waiting = &w;
+        } else if (w.state == WaveState::ended && !ended) {
+            ended = &w;
+        }
+    }
+    if (!waiting || !ended || waiting->shadow->barriers <= ended->shadow->barriers) return;
+    const Instruction& in = *waiting->shadow->barrier;
+    if (!wanted(*waiting, in, "barrier-mismatch")) return;
+    report(*waiting, in, "barrier-mismatch", -1, 0,
+           "is barrier number " + std::to_string(waiting->shadow->barriers) + " of its wave, but wave " +
+               std::to_string(ended->index) + " ended after " + std::to_string(ended->shadow->barriers));
+}
 
 }  // namespace hkc::emu::checker

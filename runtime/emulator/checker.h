@@ -42,8 +42,8 @@ void lds_read(Wave& wave, const Instruction& in, const uint32_t* address, uint64
 /// Checks an LDS write of the dwords in `data` (an operand), from its dword `first_dword` on.
 void lds_write(Wave& wave, const Instruction& in, const uint32_t* address, uint64_t mask, unsigned bytes,
                const Operand* data, unsigned first_dword);
-/// Ends the LDS part of an instruction: registers it as outstanding.
-void lds_issued(Wave& wave, const Instruction& in, Pending* pending);
+/// Each lane's result is lane from[lane] of `data`, or 0 if that is negative.
+void lanes_moved(Wave& wave, Pending* pending, const Operand& data, const int* from);
 /// A load to LDS: `data` holds `bytes` for each lane, to be written to `address` when a wait guarantees it.
 void lds_direct(Wave& wave, const Instruction& in, const uint32_t* address, uint64_t mask, unsigned bytes,
                 const uint8_t* data);

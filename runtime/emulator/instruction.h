@@ -87,6 +87,37 @@ struct RegisterUse {
     Role role = source;
 };
 
+/// How undefined bytes of the sources reach the result, for checked mode; see undefined.cpp.
+enum class Flow : uint8_t {
+    any,  ///< Any undefined byte makes the whole result undefined.
+    bytes,  ///< Byte by byte: moves and bitwise operations.
+    bit_and,
+    bit_or,  ///< Byte by byte, but known zeros (ones) decide.
+    upward,  ///< A byte depends on the bytes at and below it: additions, low products.
+    shift_left,
+    shift_right,
+    shift_or,
+    shift_add,
+    align,  ///< By a constant amount, else any.
+    extract,
+    insert,
+    permute,
+    halves,  ///< Two independent 16-bit operations.
+    pairs,  ///< Two independent 32-bit operations.
+    select,
+    pack,  ///< The low halves of two sources.
+    byte0,
+    byte1,
+    byte2,
+    byte3,  ///< Depends on one byte.
+    half_result,  ///< Writes the half that op_sel[3] names.
+    byte_result,  ///< Writes the byte that op_sel[3:2] names.
+    low_result,
+    high_result,  ///< Writes one half.
+    low_first,  ///< 64 bits: the low result depends on low dwords only.
+    high_first,  ///< 64 bits: the high result depends on high dwords only.
+};
+
 struct Instruction {
     Handler run[2] = {nullptr, nullptr};  ///< By Mode.
     union {
@@ -116,6 +147,7 @@ struct Instruction {
     Operand dst, sdst, src[5];
     RegisterUse uses[10];
     uint8_t use_count = 0;
+    Flow flow = Flow::any;
 
     const Instruction* next() const { return this + dwords; }
 };

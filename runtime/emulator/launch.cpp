@@ -151,7 +151,6 @@ void LaunchState::start_wave(Wave& w, const std::array<uint32_t, 3>& workgroup, 
     w.pc = entry_;
     w.state = WaveState::running;
     w.arch = arch_;
-    w.private_segment = private_segment_;
     std::memset(w.sgpr, 0, sizeof w.sgpr);
     start_sgprs(w, workgroup);
     start_vgprs(w, first_item);
@@ -171,6 +170,7 @@ WorkgroupStorage::WorkgroupStorage(RunContext& run, const LaunchState& launch) :
         Wave& w = waves_[i];
         std::memset(static_cast<void*>(&w), 0, sizeof w);
         w.index = int(i);
+        w.private_segment = launch.private_segment();
         w.scratch = reinterpret_cast<uint8_t*>(scratch_.data()) + launch.scratch_bytes() * i;
         w.lds = reinterpret_cast<uint8_t*>(lds_.data());
         w.lds_size = run.lds_bytes;

@@ -17,6 +17,7 @@ class LaunchState {
 
     void start_wave(Wave& wave, const std::array<uint32_t, 3>& workgroup, unsigned first_item) const;
     unsigned waves_per_group() const { return waves_per_group_; }
+    uint32_t private_segment() const { return private_segment_; }  ///< Bytes a lane.
     uint64_t scratch_bytes() const { return uint64_t(private_segment_) * lanes; }  ///< Of a wave.
 
  private:

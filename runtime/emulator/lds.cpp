@@ -73,7 +73,6 @@ void read(Wave& w, const Instruction& in) {
         load_lanes([&](unsigned lane) { return w.lds + a[e].at[lane]; }, a[e].mask, rows, op);
         clear_lanes(rows, op.dwords(), w.exec() & ~a[e].mask);
     }
-    if constexpr (mode == Mode::checked) checker::lds_issued(w, in, pending);
 }
 
 template <Mode mode>
@@ -88,7 +87,6 @@ void write(Wave& w, const Instruction& in) {
         if constexpr (mode == Mode::checked) checker::lds_write(w, in, a.at, a.mask, op.bytes, &data, 0);
         store_lanes([&](unsigned lane) { return w.lds + a.at[lane]; }, a.mask, w.vgpr[data.index], op);
     }
-    if constexpr (mode == Mode::checked) checker::lds_issued(w, in, nullptr);
 }
 
 template <class T>
@@ -137,24 +135,23 @@ void atomic(Wave& w, const Instruction& in) {
     else
         atomic_lanes<uint32_t>(w, in, op, a, d);
     if (d) clear_lanes(d, op.dwords(), w.exec() & ~a.mask);
-    if constexpr (mode == Mode::checked) checker::lds_issued(w, in, pending);
 }
 
-/// Runs `compute(result row)` and commits it as an LDS result.
-template <Mode mode, class F>
-void permute_result(Wave& w, const Instruction& in, F compute) {
+/// Gives each active lane the value of lane from[lane] of `data`, or 0 if that is negative.
+template <Mode mode>
+void move_lanes(Wave& w, const Instruction& in, const Operand& data, const int* from) {
     alignas(64) uint32_t result[lanes];
-    compute(result);
+    const uint32_t* row = w.vgpr[data.index];
+    for (unsigned lane = 0; lane < lanes; ++lane) result[lane] = from[lane] < 0 ? 0 : row[from[lane]];
     uint64_t exec = w.exec();
     uint32_t* d = w.vgpr[in.dst.index];
-    Pending* pending = nullptr;
     if constexpr (mode == Mode::checked) {
-        pending = checker::begin_load(w, in, Counter::lds, exec, Part::dword);
+        Pending* pending = checker::begin_load(w, in, Counter::lds, exec, Part::dword);
+        checker::lanes_moved(w, pending, data, from);
         d = checker::rows(pending);
     }
     for (unsigned lane = 0; lane < lanes; ++lane)
         if (exec >> lane & 1) d[lane] = result[lane];
-    if constexpr (mode == Mode::checked) checker::lds_issued(w, in, pending);
 }
 
 /// Each lane reads the lane that its address names; inactive lanes give 0.
@@ -162,13 +159,12 @@ template <Mode mode>
 void bpermute(Wave& w, const Instruction& in) {
     uint32_t offset = uint32_t(in.imm | in.imm2 << 8);
     const uint32_t* address = w.vgpr[in.src[0].index];
-    const uint32_t* data = w.vgpr[in.src[1].index];
-    permute_result<mode>(w, in, [&](uint32_t* d) {
-        for (unsigned lane = 0; lane < lanes; ++lane) {
-            unsigned from = (address[lane] + offset) / 4 % lanes;
-            d[lane] = w.exec() >> from & 1 ? data[from] : 0;
-        }
-    });
+    int from[lanes];
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        unsigned source = (address[lane] + offset) / 4 % lanes;
+        from[lane] = w.exec() >> source & 1 ? int(source) : -1;
+    }
+    move_lanes<mode>(w, in, in.src[1], from);
 }
 
 /// Each lane writes to the lane that its address names; the highest writing lane wins, unwritten lanes get 0.
@@ -176,12 +172,11 @@ template <Mode mode>
 void permute(Wave& w, const Instruction& in) {
     uint32_t offset = uint32_t(in.imm | in.imm2 << 8);
     const uint32_t* address = w.vgpr[in.src[0].index];
-    const uint32_t* data = w.vgpr[in.src[1].index];
-    permute_result<mode>(w, in, [&](uint32_t* d) {
-        std::fill_n(d, lanes, 0u);
-        for (unsigned lane = 0; lane < lanes; ++lane)
-            if (w.exec() >> lane & 1) d[(address[lane] + offset) / 4 % lanes] = data[lane];
-    });
+    int from[lanes];
+    std::fill_n(from, lanes, -1);
+    for (unsigned lane = 0; lane < lanes; ++lane)
+        if (w.exec() >> lane & 1) from[(address[lane] + offset) / 4 % lanes] = int(lane);
+    move_lanes<mode>(w, in, in.src[1], from);
 }
 
 /// The lane that ds_swizzle_b32 reads for `lane` (CDNA3 ISA guide, "DS_SWIZZLE_B32").
@@ -206,14 +201,12 @@ unsigned swizzle_source(unsigned lane, unsigned offset) {
 
 template <Mode mode>
 void swizzle(Wave& w, const Instruction& in) {
-    unsigned offset = unsigned(in.imm | in.imm2 << 8);
-    const uint32_t* data = w.vgpr[in.src[0].index];
-    permute_result<mode>(w, in, [&](uint32_t* d) {
-        for (unsigned lane = 0; lane < lanes; ++lane) {
-            unsigned from = swizzle_source(lane, offset);
-            d[lane] = w.exec() >> from & 1 ? data[from] : 0;
-        }
-    });
+    int from[lanes];
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        unsigned source = swizzle_source(lane, unsigned(in.imm | in.imm2 << 8));
+        from[lane] = w.exec() >> source & 1 ? int(source) : -1;
+    }
+    move_lanes<mode>(w, in, in.src[0], from);
 }
 
 void nothing(Wave&, const Instruction&) {}
@@ -255,7 +248,6 @@ void read_transposed(Wave& w, const Instruction& in) {
         }
         for (unsigned i = 0; i < row_bits / 32; ++i) d[i * lanes + lane] = result[i];
     }
-    if constexpr (mode == Mode::checked) checker::lds_issued(w, in, pending);
 }
 
 #define BOTH(handler) .fast = handler<Mode::fast>, .checked = handler<Mode::checked>

@@ -51,6 +51,76 @@ void add_branch_condition(Instruction& in) {
             if (in.uses[i].role == Role::source) in.uses[i].role = Role::branch;
 }
 
+struct FlowOf {
+    std::string_view mnemonic;
+    Flow flow;
+};
+constexpr FlowOf flows[] = {
+    {"v_mov_b32", Flow::bytes},
+    {"v_mov_b64", Flow::bytes},
+    {"v_accvgpr_read_b32", Flow::bytes},
+    {"v_accvgpr_write_b32", Flow::bytes},
+    {"v_accvgpr_mov_b32", Flow::bytes},
+    {"v_not_b32", Flow::bytes},
+    {"v_xor_b32", Flow::bytes},
+    {"v_xnor_b32", Flow::bytes},
+    {"v_bitop3_b32", Flow::bytes},
+    {"v_bitop3_b16", Flow::bytes},
+    {"v_and_b32", Flow::bit_and},
+    {"v_or_b32", Flow::bit_or},
+    {"v_or3_b32", Flow::bytes},
+    {"v_and_or_b32", Flow::bit_and},
+    {"v_add_u32", Flow::upward},
+    {"v_sub_u32", Flow::upward},
+    {"v_subrev_u32", Flow::upward},
+    {"v_add3_u32", Flow::upward},
+    {"v_mul_lo_u32", Flow::upward},
+    {"v_xad_u32", Flow::upward},
+    {"v_lshlrev_b32", Flow::shift_left},
+    {"v_lshrrev_b32", Flow::shift_right},
+    {"v_ashrrev_i32", Flow::shift_right},
+    {"v_lshl_or_b32", Flow::shift_or},
+    {"v_lshl_add_u32", Flow::shift_add},
+    {"v_alignbit_b32", Flow::align},
+    {"v_bfe_u32", Flow::extract},
+    {"v_bfe_i32", Flow::extract},
+    {"v_bfi_b32", Flow::insert},
+    {"v_perm_b32", Flow::permute},
+    {"v_cndmask_b32", Flow::select},
+    {"v_pack_b32_f16", Flow::pack},
+    {"v_cvt_f32_ubyte0", Flow::byte0},
+    {"v_cvt_f32_ubyte1", Flow::byte1},
+    {"v_cvt_f32_ubyte2", Flow::byte2},
+    {"v_cvt_f32_ubyte3", Flow::byte3},
+    {"v_cvt_f32_fp8", Flow::byte0},
+    {"v_cvt_f32_bf8", Flow::byte0},
+    {"v_cvt_pk_fp8_f32", Flow::half_result},
+    {"v_cvt_pk_bf8_f32", Flow::half_result},
+    {"v_cvt_scalef32_pk_fp8_f32", Flow::half_result},
+    {"v_cvt_scalef32_pk_bf8_f32", Flow::half_result},
+    {"v_cvt_sr_fp8_f32", Flow::byte_result},
+    {"v_cvt_sr_bf8_f32", Flow::byte_result},
+    {"v_fma_mixlo_f16", Flow::low_result},
+    {"v_fma_mixhi_f16", Flow::high_result},
+    {"v_mad_u64_u32", Flow::low_first},
+    {"v_mad_i64_i32", Flow::low_first},
+    {"v_lshl_add_u64", Flow::low_first},
+    {"v_lshlrev_b64", Flow::low_first},
+    {"v_lshrrev_b64", Flow::high_first},
+    {"v_ashrrev_i64", Flow::high_first},
+};
+
+Flow flow_of(const OpcodeInfo& info) {
+    std::string_view name = info.mnemonic;
+    for (const FlowOf& f : flows)
+        if (f.mnemonic == name) return f.flow;
+    if (info.family == Family::VOP3P) {
+        if (info.src[0].kind == OperandClass::packed32) return Flow::pairs;
+        if (name.starts_with("v_pk_")) return Flow::halves;
+    }
+    return Flow::any;
+}
+
 }  // namespace
 
 void find_register_uses(Instruction& in, Arch) {
@@ -66,6 +136,7 @@ void find_register_uses(Instruction& in, Arch) {
     }
     if (in.flags & flag_cmpx) add_sgpr(in, sgpr::exec, 2, Role::destination);
     add_branch_condition(in);
+    in.flow = flow_of(info);
     add(in, in.dst, Role::destination);
     add(in, in.sdst, Role::destination);
     // A lane swap writes its source too.
