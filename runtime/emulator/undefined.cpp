@@ -371,18 +371,18 @@ Planes result_dword(const Wave& w, const WaveShadow& s, const Instruction& in, u
 }
 
 void vector_result(Wave& w, WaveShadow& s, const Instruction& in) {
+    // Everything is read before anything is written: a scalar destination may be one of the sources.
     uint64_t mask = written_lanes(w, in);
-    if (in.sdst.kind != OperandKind::none) {
-        uint64_t undefined = (any_source(w, s, in) | mask_undefined(s, in)) & mask;
-        write_mask_undefined(s, in.sdst.index, undefined);
-        if (in.flags & flag_cmpx) write_mask_undefined(s, sgpr::exec, undefined);
-    }
-    if (!in.dst.vgpr()) return;
+    uint64_t undefined_mask = (any_source(w, s, in) | mask_undefined(s, in)) & mask;
     std::array<Planes, 32> result;
-    for (unsigned i = 0; i < in.dst.dwords; ++i) result[i] = result_dword(w, s, in, i);
-    if (in.dst.dwords == 1) result[0] = placed(in, result[0]);
-    for (unsigned i = 0; i < in.dst.dwords; ++i)
-        write_planes(s, in.dst.index + i, result[i], mask, in.dst.dwords == 1 ? written_bytes(in) : 0xf);
+    unsigned dwords = in.dst.vgpr() ? in.dst.dwords : 0;
+    for (unsigned i = 0; i < dwords; ++i) result[i] = result_dword(w, s, in, i);
+    if (dwords == 1) result[0] = placed(in, result[0]);
+    for (unsigned i = 0; i < dwords; ++i)
+        write_planes(s, in.dst.index + i, result[i], mask, dwords == 1 ? written_bytes(in) : 0xf);
+    if (in.sdst.kind == OperandKind::none) return;
+    write_mask_undefined(s, in.sdst.index, undefined_mask);
+    if (in.flags & flag_cmpx) write_mask_undefined(s, sgpr::exec, undefined_mask);
 }
 
 void swap_groups(WaveShadow& s, const Instruction& in, unsigned group, uint64_t low_groups) {
