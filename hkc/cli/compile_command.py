@@ -39,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
     program = open_program(options)
     reject_sizes(program)
     with progress("compiling"):
-        compiled = program.compile(options.dump_ir)
+        assembly = options.report or options.json or options.emit == "asm"
+        compiled = program.compile(options.dump_ir, assembly=assembly)
     output = getattr(compiled, options.emit)
     if output is None:
         raise HkcError(f"{program.source.path} starts below the tile program: no {options.emit} can be given")
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     elif not to_stdout:
         path = options.output or Path(f"{compiled.name}.{'o' if options.emit == 'obj' else options.emit}")
         write_bytes(path, data)
-    for warning in compiled.report.warnings:
+    for warning in compiled.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if options.json:
         print(json.dumps(compiled.report.to_json() | {"cached": compiled.cached}, indent=2))

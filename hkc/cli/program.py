@@ -77,19 +77,24 @@ class Program:
         return parse_module(self.source.text, str(self.source.path))
 
     def compile(
-        self, dump: Path | None, arch: str | None = None, dtypes: dict[str, Any] | None = None
+        self,
+        dump: Path | None,
+        *,
+        arch: str | None = None,
+        dtypes: dict[str, Any] | None = None,
+        assembly: bool = False,
     ) -> CompiledKernel:
-        """Compile it, from the step that the file is at."""
+        """Compile it, from the step that the file is at; ``assembly`` if that will be asked for."""
         from hkc.driver import compile as flow
         from hkc.driver.dump import Dumper
 
         dumper = Dumper(dump) if dump is not None else None
         source, arch = self.source, arch or self.arch
         if source.form == "ll":
-            return flow.compile_llvm(source.text, arch, str(source.path), dumper=dumper)
+            return flow.compile_llvm(source.text, arch, str(source.path), dumper=dumper, assembly=assembly)
         if source.kernel is None:
-            return flow.compile_module(lambda: self.module({}), arch, dumper=dumper)
-        return flow.compile_kernel(source.kernel, arch, self.constants, dtypes or {}, dumper=dumper)
+            return flow.compile_module(lambda: self.module({}), arch, dumper=dumper, assembly=assembly)
+        return flow.compile_kernel(source.kernel, arch, self.constants, dtypes or {}, dumper=dumper, assembly=assembly)
 
 
 def open_program(options: argparse.Namespace) -> Program:

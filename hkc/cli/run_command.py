@@ -50,8 +50,9 @@ def run(options: argparse.Namespace) -> int:
     loaded, saved = read_inputs(options.input), output_paths(options.output)
     arch = program.arch if options.arch or not program.from_source else None
     device = open_device(options.device, arch)
+    wanted = options.report or options.json
     with progress("compiling"):
-        compiled = program.compile(options.dump_ir, arch=device.arch, dtypes=_types(loaded))
+        compiled = program.compile(options.dump_ir, arch=device.arch, dtypes=_types(loaded), assembly=wanted)
     meta = compiled.meta
     if meta is None:
         raise HkcError(
@@ -207,7 +208,7 @@ def _print(
 ) -> None:
     assert compiled.meta is not None
     grid = bound.grid(compiled.meta)
-    for warning in compiled.report.warnings:
+    for warning in compiled.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if options.json:
         found = {

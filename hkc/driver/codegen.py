@@ -24,10 +24,11 @@ _MOST_IDLE = os.cpu_count() or 1
 
 @dataclass(frozen=True)
 class Generated:
-    """What the worker made of one module: a relocatable object, its assembly, and seconds by step."""
+    """What the worker made of one module: a relocatable object, its assembly if wanted, and seconds by
+    step."""
 
     object: bytes
-    assembly: str
+    assembly: str | None
     seconds: dict[str, float]
 
 
@@ -58,11 +59,11 @@ class _Worker:
             start_new_session=True,
         )
 
-    def request(self, text: str, arch: str, level: int) -> tuple[dict[str, object], bytes, str]:
+    def request(self, text: str, options: dict[str, object]) -> tuple[dict[str, object], bytes, str]:
         """Send one module and wait; raises _Died when the process ends instead of answering."""
         from hkc.driver.worker import read_frame, write_frames
 
-        head = json.dumps({"arch": arch, "level": level}).encode()
+        head = json.dumps(options).encode()
         stdout = cast(BinaryIO, self._process.stdout)
         try:
             write_frames(cast(BinaryIO, self._process.stdin), head, text.encode())
@@ -114,14 +115,18 @@ class Pool:
         worker = self._take()
         self._give(worker)
 
-    def generate(self, text: str, arch: str, *, level: int = 3, source: str | None = None) -> Generated:
+    def generate(
+        self, text: str, arch: str, *, level: int = 3, assembly: bool = True, source: str | None = None
+    ) -> Generated:
         """Compile LLVM IR for ``arch``. ``source`` names the user's file when the IR is the user's own text.
+
+        Without ``assembly`` only the object is made, which takes half as long.
 
         Raises HkcError when that text is at fault, InternalError (with the IR saved) in every other case.
         """
         worker = self._take()
         try:
-            reply, obj, assembly = worker.request(text, arch, level)
+            reply, obj, listing = worker.request(text, {"arch": arch, "level": level, "assembly": assembly})
         except _Died:
             words = worker.last_words()
             worker.close()
@@ -132,7 +137,7 @@ class Pool:
         self._give(worker)
         if reply["error"] is not None:
             raise _refused(text, cast(dict[str, str], reply["error"]), source)
-        return Generated(obj, assembly, cast(dict[str, float], reply["seconds"]))
+        return Generated(obj, listing if assembly else None, cast(dict[str, float], reply["seconds"]))
 
     def close(self) -> None:
         """End all idle processes."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from hkc.driver import cache, link
-from hkc.driver.codegen import POOL, Generated
-from hkc.driver.meta import KernelMeta
-from hkc.driver.report import Report, make_report
+from hkc.driver import compiled as kernels
+from hkc.driver import link
+from hkc.driver.codegen import POOL
+from hkc.driver.compiled import CompiledKernel
+from hkc.driver.report import check_limits
 from hkc.driver.resources import read_resources
 from hkc.targets import get_target
 
@@ -20,32 +21,6 @@ if TYPE_CHECKING:
     from hkc.driver.dump import Dumper
     from hkc.driver.workload import Workload
     from hkc.lang.syntax import KernelDef
-
-
-@dataclass(frozen=True)
-class CompiledKernel:
-    """A code object and the texts it came from.
-
-    ``tile`` and ``mlir`` are the program before any pass, ``llvm`` the IR given to LLVM, ``asm`` LLVM's
-    assembly, ``obj`` the relocatable object. ``tile``, ``mlir`` and ``meta`` are None for a compile that
-    started below the tile dialect. ``cached`` tells whether it came from disk.
-    """
-
-    arch: str
-    hsaco: bytes
-    obj: bytes
-    asm: str
-    llvm: str
-    mlir: str | None
-    tile: str | None
-    meta: KernelMeta | None
-    report: Report
-    cached: bool = False
-
-    @property
-    def name(self) -> str:
-        """The kernel's symbol."""
-        return self.report.kernel
 
 
 class _Clock:
@@ -71,18 +46,20 @@ def compile_kernel(
     dtypes: Mapping[str, Any],
     *,
     dumper: Dumper | None = None,
+    assembly: bool = False,
 ) -> CompiledKernel:
     """Compile a kernel with all its constants bound; ``dtypes`` gives the element types of views without one.
 
-    A kernel compiled before comes from the cache, unless its steps are to be dumped.
+    A kernel compiled before comes from the cache, unless its steps are to be dumped. With ``assembly`` the
+    assembly is made along with the object, which is faster than asking for it later.
     """
     from hkc import knobs
     from hkc.driver.key import cache_key
 
     get_target(arch)
     key = cache_key(definition, arch, constants, dtypes) if knobs.cache_enabled() else None
-    if key is not None and dumper is None and (entry := cache.load(key)) is not None:
-        return _unpack(*entry)
+    if key is not None and dumper is None and (known := kernels.load(key)) is not None:
+        return known
 
     def make_module() -> ir.Module:
         from hkc.lang.elaborate import elaborate
@@ -90,9 +67,10 @@ def compile_kernel(
         return elaborate(definition, constants, dtypes)
 
     shown = {name: str(value) for name, value in constants.items()}
-    compiled = compile_module(make_module, arch, constants=shown, dumper=dumper)
+    compiled = compile_module(make_module, arch, constants=shown, dumper=dumper, assembly=assembly)
+    compiled = replace(compiled, key=key)
     if key is not None:
-        cache.store(key, *_pack(compiled))
+        kernels.store(compiled)
     return compiled
 
 
@@ -102,6 +80,7 @@ def compile_module(
     *,
     constants: dict[str, str] | None = None,
     dumper: Dumper | None = None,
+    assembly: bool = False,
 ) -> CompiledKernel:
     """Compile a module of any stage above LLVM IR; passes that it has been through are not run again.
 
@@ -144,16 +123,23 @@ def compile_module(
     clock.stage("translate")
     if dumper is not None:
         dumper.text(len(PASSES) + 1, "llvm", ".ll", text)
-    compiled = _finish(text, arch, None, workload, clock.seconds, dumper, len(PASSES) + 2)
+    compiled = _finish(text, arch, None, workload, clock.seconds, assembly or dumper is not None)
+    if dumper is not None:
+        dumper.text(len(PASSES) + 2, "final", ".s", compiled.asm)
     if meta is not None:
-        meta = replace(meta, block=compiled.report.resources.workgroup)
+        meta = replace(meta, block=compiled.resources.workgroup)
     return replace(compiled, mlir=mlir, tile=tile, meta=meta)
 
 
-def compile_llvm(text: str, arch: str, source: str, *, dumper: Dumper | None = None) -> CompiledKernel:
+def compile_llvm(
+    text: str, arch: str, source: str, *, dumper: Dumper | None = None, assembly: bool = False
+) -> CompiledKernel:
     """Compile the LLVM IR of the user's file ``source``. Raises HkcError for IR that LLVM refuses."""
     get_target(arch)
-    return _finish(text, arch, source, None, {}, dumper, 1)
+    compiled = _finish(text, arch, source, None, {}, assembly or dumper is not None)
+    if dumper is not None:
+        dumper.text(1, "final", ".s", compiled.asm)
+    return compiled
 
 
 def _finish(
@@ -162,40 +148,14 @@ def _finish(
     source: str | None,
     workload: Workload | None,
     seconds: dict[str, float],
-    dumper: Dumper | None,
-    number: int,
+    assembly: bool,
 ) -> CompiledKernel:
     """From LLVM IR to a code object within the target's limits."""
-    made: Generated = POOL.generate(text, arch, source=source)
-    if dumper is not None:
-        dumper.text(number, "final", ".s", made.assembly)
+    made = POOL.generate(text, arch, assembly=assembly, source=source)
     clock = _Clock()
     hsaco = link.link(made.object)
     clock.stage("link")
     seconds = {**seconds, **made.seconds, **clock.seconds}
-    report = make_report(arch, read_resources(hsaco), made.assembly, workload, seconds)
-    return CompiledKernel(arch, hsaco, made.object, made.assembly, text, None, None, None, report)
-
-
-_TEXTS = ("asm", "llvm", "mlir", "tile")
-
-
-def _pack(compiled: CompiledKernel) -> tuple[dict[str, Any], dict[str, bytes]]:
-    meta = compiled.meta.to_json() if compiled.meta is not None else None
-    parts = {"hsaco": compiled.hsaco, "obj": compiled.obj}
-    parts |= {name: text.encode() for name in _TEXTS if (text := getattr(compiled, name)) is not None}
-    return {"arch": compiled.arch, "meta": meta, "report": compiled.report.to_json()}, parts
-
-
-def _unpack(data: dict[str, Any], parts: dict[str, bytes]) -> CompiledKernel:
-    meta = KernelMeta.from_json(data["meta"]) if data["meta"] is not None else None
-    texts = {name: parts[name].decode() if name in parts else None for name in _TEXTS}
-    return CompiledKernel(
-        arch=data["arch"],
-        hsaco=parts["hsaco"],
-        obj=parts["obj"],
-        meta=meta,
-        report=Report.from_json(data["report"]),
-        cached=True,
-        **texts,  # type: ignore[arg-type]
-    )
+    resources = read_resources(hsaco)
+    check_limits(get_target(arch), resources, workload)
+    return CompiledKernel(arch, hsaco, made.object, text, None, None, None, resources, workload, seconds, made.assembly)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class Parameter:
     """A kernel parameter: a view, or a scalar (``dims`` empty).
 
-    ``dims`` are symbols or fixed sizes; ``loaded`` and ``stored`` tell whether the kernel reads and writes the view.
+    ``dims`` are symbols or fixed sizes; ``loaded`` and ``stored`` tell whether the kernel reads and writes
+    the view.
     """
 
     name: str

@@ -66,31 +66,6 @@ class Report:
         """Plain data for ``json.dumps``."""
         return asdict(self)
 
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> Report:
-        """The inverse of :meth:`to_json`, after a trip through JSON."""
-        return Report(
-            **{
-                **data,
-                "resources": Resources(**data["resources"]),
-                "occupancy": Occupancy(**data["occupancy"]),
-                "tiles": tuple(tuple(tile) for tile in data["tiles"]),
-            }
-        )
-
-    @property
-    def warnings(self) -> list[str]:
-        """What costs speed and should be known: spills and scratch."""
-        r = self.resources
-        found = []
-        if r.vgpr_spills or r.sgpr_spills:
-            found.append(f"{r.name}: {r.vgpr_spills} VGPRs and {r.sgpr_spills} SGPRs are spilled")
-        elif r.scratch:
-            found.append(f"{r.name}: uses {r.scratch} bytes of scratch a lane")
-        if self.tiles and (r.vgpr_spills or r.scratch):
-            found.append("the tiles that cost most: " + _tiles(self.tiles))
-        return found
-
     def text(self, *, cached: bool = False) -> str:
         """The report as a table; a ``cached`` kernel's compile time is that of when it was compiled."""
         r = self.resources
@@ -128,13 +103,8 @@ def _tiles(tiles: tuple[tuple[str, str, int], ...]) -> str:
 def make_report(
     arch: str, resources: Resources, assembly: str, workload: Workload | None, seconds: dict[str, float]
 ) -> Report:
-    """The report of one kernel.
-
-    Raises HkcError if the kernel is over a limit of the target: such a code object would not launch.
-    """
+    """The report of one kernel."""
     target = get_target(arch)
-    tiles = workload.tiles if workload else ()
-    _check_limits(target, resources, tiles)
     mix = main_loop(assembly, resources.name)
     return Report(
         arch,
@@ -143,17 +113,31 @@ def make_report(
         occupancy(target, resources),
         mix.kinds if mix else None,
         workload.floor(mix) if workload and mix else None,
-        tiles,
+        workload.tiles if workload else (),
         seconds,
     )
 
 
-def _check_limits(target: Target, used: Resources, tiles: tuple[tuple[str, str, int], ...]) -> None:
+def find_warnings(used: Resources, workload: Workload | None) -> list[str]:
+    """What costs speed and should be known: spills and scratch."""
+    found = []
+    if used.vgpr_spills or used.sgpr_spills:
+        found.append(f"{used.name}: {used.vgpr_spills} VGPRs and {used.sgpr_spills} SGPRs are spilled")
+    elif used.scratch:
+        found.append(f"{used.name}: uses {used.scratch} bytes of scratch a lane")
+    if workload and workload.tiles and (used.vgpr_spills or used.scratch):
+        found.append("the tiles that cost most: " + _tiles(workload.tiles))
+    return found
+
+
+def check_limits(target: Target, used: Resources, workload: Workload | None) -> None:
+    """Raise HkcError if the kernel is over a limit of the target: such a code object would not launch."""
     limits = (
         ("LDS", used.lds, target.lds_bytes, "bytes"),
         ("registers", used.vgprs, target.vgprs_per_lane, "a lane"),
         ("workgroup", used.workgroup, target.max_workgroup, "lanes"),
     )
+    tiles = workload.tiles if workload else ()
     for what, value, limit, unit in limits:
         if value > limit:
             raise HkcError(

@@ -5,8 +5,9 @@ script is started by path with ``python -E -S worker.py SITE_PACKAGES`` (no site
 0.3 s) and serves requests on stdin until end of file.
 
 A message is a frame of JSON followed by frames of bytes; a frame is a little-endian u32 length and its bytes.
-Request: ``{"arch": "gfx950", "level": 3}``, LLVM IR. Reply: ``{"error": {"stage", "message"} | null,
-"seconds": {"optimize", "emit"}}``, object, assembly (both empty after an error).
+Request: ``{"arch": "gfx950", "level": 3, "assembly": true}``, LLVM IR. Reply: ``{"error": {"stage",
+"message"} | null, "seconds": {"optimize", "emit"}}``, object, assembly (empty if not wanted; both empty
+after an error).
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def in_child(work: Callable[[], bytes]) -> Callable[[], bytes]:
     return result
 
 
-def generate(llvm: ModuleType, text: str, arch: str, level: int) -> tuple[bytes, bytes, dict[str, float]]:
+def generate(
+    llvm: ModuleType, text: str, arch: str, level: int, want_assembly: bool
+) -> tuple[bytes, bytes, dict[str, float]]:
     """Optimise and emit one module; the same text always gives the same bytes (a fresh context each time)."""
     from time import perf_counter
 
@@ -89,14 +92,14 @@ def generate(llvm: ModuleType, text: str, arch: str, level: int) -> tuple[bytes,
         builder.getModulePassManager().run(module, builder)
         optimized = perf_counter()
         machine.set_asm_verbosity(True)
-        wait = in_child(lambda: machine.emit_assembly(module).encode())
+        wait = in_child(lambda: machine.emit_assembly(module).encode()) if want_assembly else bytes
         try:
             obj = machine.emit_object(module)
         finally:
             assembly = wait()
     except RuntimeError as error:
         raise Failure("emit", str(error)) from None
-    if not assembly:
+    if want_assembly and not assembly:
         raise Failure("emit", "LLVM wrote the object, but stopped while writing its assembly")
     done = perf_counter()
     return obj, assembly, {"optimize": optimized - start, "emit": done - optimized}
@@ -115,7 +118,9 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
         reply: dict[str, object] = {"error": None, "seconds": {}}
         obj, assembly = b"", b""
         try:
-            obj, assembly, reply["seconds"] = generate(llvm, text.decode(), options["arch"], options["level"])
+            obj, assembly, reply["seconds"] = generate(
+                llvm, text.decode(), options["arch"], options["level"], options["assembly"]
+            )
         except Failure as failure:
             stage, message = failure.args
             reply["error"] = {"stage": stage, "message": message}

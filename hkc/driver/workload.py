@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hkc.driver.assembly import LoopMix
 
@@ -26,6 +26,16 @@ class Workload:
     bytes: int = 0
     waves: tuple[int, int] | None = None
     tiles: tuple[tuple[str, str, int], ...] = ()
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Workload:
+        """The inverse of ``dataclasses.asdict``, after a trip through JSON."""
+        return Workload(
+            matmuls=tuple(tuple(shape) for shape in data["matmuls"]),
+            bytes=data["bytes"],
+            waves=tuple(data["waves"]) if data["waves"] is not None else None,
+            tiles=tuple(tuple(tile) for tile in data["tiles"]),
+        )
 
     def floor(self, mix: LoopMix) -> dict[str, float] | None:
         """The fewest instructions of one iteration of the compiled loop, by kind, for the MFMAs it holds.

@@ -33,6 +33,7 @@ def pool() -> Iterator[Pool]:
 def test_gives_object_assembly_and_times(pool: Pool) -> None:
     made = pool.generate(LLVM_IR, "gfx950")
     assert made.object.startswith(b"\x7fELF")
+    assert made.assembly is not None
     assert "v_add_f32" in made.assembly
     assert "add_one" in made.assembly
     assert set(made.seconds) == {"optimize", "emit"}
@@ -53,8 +54,15 @@ def test_the_same_ir_gives_the_same_bytes(pool: Pool) -> None:
 
 def test_line_tables_survive(pool: Pool) -> None:
     assembly = pool.generate(LLVM_IR, "gfx950").assembly
+    assert assembly is not None
     assert re.search(r'\.file\s+\d.*"add\.tile"', assembly)
     assert re.search(r"\.loc\s+\d+ 4 9", assembly)
+
+
+def test_the_object_alone(pool: Pool) -> None:
+    made = pool.generate(LLVM_IR, "gfx950", assembly=False)
+    assert made.assembly is None
+    assert made.object == pool.generate(LLVM_IR, "gfx950").object
 
 
 def test_one_process_serves_many_compiles(pool: Pool) -> None:

@@ -95,6 +95,14 @@ def test_a_second_compile_comes_from_the_cache_with_all_texts() -> None:
     assert not compile_text(GEMM, "gfx942").cached
 
 
+def test_assembly_is_made_when_asked_for_and_then_kept() -> None:
+    first = compile_text(GEMM, "gfx950")
+    assert first.assembly is None
+    assert "v_mfma" in first.asm
+    second = compile_text(GEMM, "gfx950")
+    assert second.assembly == first.asm
+
+
 def test_compiling_twice_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HKC_CACHE", "0")
     first, second = compile_text(GEMM, "gfx942"), compile_text(GEMM, "gfx942")
