@@ -59,10 +59,10 @@ class _Elaborator:
         kernel = self.kernel
         module = ir.Module.create()
         grid = [gridexpr.canonical(axis, self._grid_symbol) for axis in kernel.grid]
-        CURSOR.span = kernel.span
-        body = structure.open_function(module, kernel.name, self.arguments, grid, self._waves())
         for name, value in self.constants.items():
             self.scope.names[name] = Binding(value, kernel.constants[name].span)
+        CURSOR.span = kernel.span
+        body = structure.open_function(module, kernel.name, self.arguments, grid, self._waves())
         values = [wrap(a) for a in body.arguments]
         for argument, value in zip(self.arguments, values, strict=True):
             self.scope.names[argument.name] = Binding(value, argument.span or kernel.span)

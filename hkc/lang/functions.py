@@ -16,7 +16,7 @@ from hkc.lang.emit import here
 
 
 def _fold_left(name: str) -> Callable[..., Any]:
-    def function(x: Any, y: Any, *more: Any) -> Any:
+    def function(x: Any, y: Any, /, *more: Any) -> Any:
         result = operations.binary(name, x, y)
         for value in more:
             result = operations.binary(name, result, value)
@@ -25,13 +25,13 @@ def _fold_left(name: str) -> Callable[..., Any]:
     return function
 
 
-def cdiv(a: Any, b: Any) -> Any:
+def cdiv(a: Any, b: Any, /) -> Any:
     """a / b rounded up."""
     return operations.binary("cdiv", a, b)
 
 
 def _math(name: str) -> Callable[[Any], Any]:
-    def function(x: Any) -> Any:
+    def function(x: Any, /) -> Any:
         return operations.math_function(name, x)
 
     return function
@@ -101,7 +101,13 @@ _ELSEWHERE = {
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:
     """ "did you mean ...?", when a known name is close."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    # One letter of two is as close as short names get.
+    cutoff = 0.5 if len(name) <= 3 else 0.6
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
+    if not close:
+        lower = {n.lower(): n for n in names}
+        close = [lower[n] for n in difflib.get_close_matches(name.lower(), lower, n=1, cutoff=cutoff)]
     return f"did you mean {close[0]}?" if close else None
 
 

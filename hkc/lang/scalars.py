@@ -121,7 +121,7 @@ def binary(operator: str, left: object, right: object) -> Scalar:
         raise HkcError("@ multiplies tiles", here(), got=f"{describe_type(left)} @ {describe_type(right)}")
     if operator == "**":
         raise HkcError("** takes compile-time constants", here(), hint="multiply instead: x * x")
-    a, b = unify(left, right, operator if operator.isalpha() else f"'{operator}'")
+    a, b = unify(left, right, f"'{operator}'")
     dtype = a.type
     type_ = dtype.mlir_type()
     if operator in folding.COMPARISONS:

@@ -238,7 +238,7 @@ def children(node: Node) -> Iterator[Node]:
 
 def check_depth(roots: tuple[Node, ...]) -> None:
     """Raises HkcError where the nesting is deeper than :data:`MAX_DEPTH`."""
-    stack: list[tuple[Node, int]] = [(root, 0) for root in roots]
+    stack: list[tuple[Node, int]] = [(root, 0) for root in reversed(roots)]
     while stack:
         node, depth = stack.pop()
         if depth > MAX_DEPTH:
@@ -248,4 +248,4 @@ def check_depth(roots: tuple[Node, ...]) -> None:
                 expected=f"at most {MAX_DEPTH} levels",
                 hint="give parts of it names of their own",
             )
-        stack += [(child, depth + 1) for child in children(node)]
+        stack += [(child, depth + 1) for child in reversed(list(children(node)))]

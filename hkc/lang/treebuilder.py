@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lark import Token, Tree
+from lark.exceptions import VisitError
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive, v_args
 
@@ -15,8 +16,14 @@ from hkc.lang.syntax import Expression
 
 
 def build(tree: Tree[Token], filename: str) -> list[syntax.KernelDef]:
-    """The kernels of a parsed file."""
-    return _Builder(filename).transform(tree)
+    """The kernels of a parsed file.
+
+    Raises HkcError for what the grammar can't exclude.
+    """
+    try:
+        return _Builder(filename).transform(tree)
+    except VisitError as error:
+        raise error.orig_exc from None
 
 
 @v_args(meta=True)

@@ -249,6 +249,8 @@ def describe_type(value: object) -> str:
         if isinstance(value, View):
             return f"a view of {value.type.dtype.name}"
         return f"a {value.type}"
+    if value is None:
+        return "nothing"
     from hkc.lang.folding import describe
 
     return describe(value)
