@@ -1,5 +1,6 @@
 #include "bindings.h"
 
+#include <cstdlib>
 #include <string_view>
 #include <unordered_map>
 
@@ -21,12 +22,17 @@ VectorVariant variant();
 
 namespace {
 
+/// HKC_EMULATOR_VECTOR=base or avx2 keeps to fewer vector instructions than the processor has, for tests.
 VectorVariant choose_variant() {
 #if HKC_HAVE_X86_VARIANTS
+    const char* setting = std::getenv("HKC_EMULATOR_VECTOR");
+    std::string_view wanted = setting ? setting : "";
+    if (wanted == "base") return base::variant();
     bool has_avx2 =
         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (has_avx2 && wanted != "avx2" && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
         return avx512::variant();
     if (has_avx2) return avx2::variant();
 #endif

@@ -135,7 +135,7 @@ void scalar_text(const Instruction& in, Text& t) {
                     t.operand(number("0x%llx", uint16_t(in.imm)));
                 break;
             case OperandClass::label:
-                t.operand(std::to_string(in.imm));
+                t.operand(std::to_string(uint16_t(in.imm)));
                 break;
             case OperandClass::hwreg: {
                 unsigned id = in.imm & 63, offset = in.imm >> 6 & 31, size = (in.imm >> 11 & 31) + 1;
@@ -163,10 +163,17 @@ void scalar_memory_text(const Instruction& in, Text& t) {
     if (in.flags & flag_glc) t.modifier("glc");
 }
 
+bool is_mix(const Instruction& in) {
+    return std::string_view(in.info->mnemonic).starts_with("v_fma_mix");
+}
+
 std::string vector_source(const Instruction& in, unsigned i) {
     std::string s = operand_name(in.src[i], in.info->src[i]);
-    bool plain = in.encoding == Family::VOP3P;  // neg is printed as a list there.
-    if (plain) return s;
+    if (is_mix(in)) {
+        if (in.neg_hi >> i & 1) s = '|' + s + '|';
+        return in.neg >> i & 1 ? "-" + s : s;
+    }
+    if (in.encoding == Family::VOP3P) return s;  // neg is printed as a list there.
     if (in.flags & flag_sdwa && i < 2 && in.sdwa.sext[i]) s = "sext(" + s + ")";
     if (in.abs >> i & 1) s = '|' + s + '|';
     if (in.neg >> i & 1) s = "-" + s;
@@ -201,14 +208,17 @@ void dpp_text(const Instruction& in, Text& t) {
     }
     t.modifier("row_mask:" + number("0x%llx", in.dpp.row_mask));
     t.modifier("bank_mask:" + number("0x%llx", in.dpp.bank_mask));
-    if (in.dpp.bound_ctrl) t.modifier("bound_ctrl:0");
+    if (in.dpp.bound_ctrl) t.modifier("bound_ctrl:1");
 }
 
 void sdwa_text(const Instruction& in, Text& t) {
     static constexpr const char* parts[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
                                             "WORD_0", "WORD_1", "DWORD",  "?"};
     static constexpr const char* unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "?"};
-    if (in.info->family != Family::VOPC) {
+    bool unpacks = std::string_view(in.info->mnemonic).starts_with("v_cvt_") &&
+                   std::string_view(in.info->mnemonic).find("8", 12) != std::string_view::npos &&
+                   in.info->src[0].kind == OperandClass::bits;
+    if (in.info->family != Family::VOPC && !unpacks) {
         t.modifier(std::string("dst_sel:") + parts[in.sdwa.dst_sel & 7]);
         t.modifier(std::string("dst_unused:") + unused[in.sdwa.dst_unused & 3]);
     }
@@ -220,26 +230,32 @@ void vector_modifiers(const Instruction& in, Text& t) {
     const OpcodeInfo& info = *in.info;
     unsigned n = info.sources, all = (1u << n) - 1;
     if (info.family == Family::MAI) {
+        if (info.sources < 3) return;
         if (in.dwords == 4) {
-            t.modifier(bit_list("op_sel", (in.scale_sel[0] & 1u) | (in.scale_sel[1] & 1u) << 1, 2));
-            t.modifier(bit_list("op_sel_hi", (in.scale_sel[0] >> 1) | (in.scale_sel[1] >> 1) << 1, 2));
+            unsigned low = (in.scale_sel[0] & 1u) | (in.scale_sel[1] & 1u) << 1;
+            unsigned high = (in.scale_sel[0] >> 1) | (in.scale_sel[1] >> 1) << 1;
+            if (low) t.modifier(bit_list("op_sel", low, 3));
+            t.modifier(bit_list("op_sel_hi", high, 3));
         }
         if (in.cbsz) t.modifier("cbsz:" + std::to_string(in.cbsz));
-        if (in.abid) t.modifier("abid:" + std::to_string(in.abid));
+        if (in.abid && in.dwords != 4) t.modifier("abid:" + std::to_string(in.abid));
         if (in.blgp) t.modifier("blgp:" + std::to_string(in.blgp));
         return;
     }
     if (in.encoding == Family::VOP3P) {
         if (in.op_sel) t.modifier(bit_list("op_sel", in.op_sel, n));
-        bool mix = std::string_view(info.mnemonic).starts_with("v_fma_mix");
+        bool mix = is_mix(in);
         if (mix ? in.op_sel_hi != 0 : (in.op_sel_hi & all) != all)
             t.modifier(bit_list("op_sel_hi", in.op_sel_hi, n));
-        if (in.neg) t.modifier(bit_list("neg_lo", in.neg, n));
-        if (in.neg_hi) t.modifier(bit_list("neg_hi", in.neg_hi, n));
+        if (in.neg && !mix) t.modifier(bit_list("neg_lo", in.neg, n));
+        if (in.neg_hi && !mix) t.modifier(bit_list("neg_hi", in.neg_hi, n));
     } else {
         std::string_view name = info.mnemonic;
         if (name.starts_with("v_bitop3")) t.modifier("bitop3:" + number("0x%llx", in.imm));
-        if (in.op_sel) t.modifier(bit_list("op_sel", (in.op_sel & all) | (in.op_sel >> 3) << n, n + 1));
+        if (in.op_sel && name.starts_with("v_cvt_sr_"))
+            t.modifier(bit_list("op_sel", in.op_sel, 4));
+        else if (in.op_sel)
+            t.modifier(bit_list("op_sel", (in.op_sel & all) | (in.op_sel >> 3) << n, n + 1));
     }
     if (in.clamp) t.modifier("clamp");
     if (in.omod) t.modifier(in.omod == 1 ? "mul:2" : in.omod == 2 ? "mul:4" : "div:2");
@@ -269,6 +285,22 @@ void cache_modifiers(const Instruction& in, Text& t) {
     if (in.flags & flag_sc1) t.modifier("sc1");
 }
 
+/// The offset of ds_swizzle_b32: the named patterns, else the number.
+std::string swizzle_pattern(unsigned offset) {
+    if (offset >= 0xc000) return std::to_string(offset);
+    if (offset & 0x8000) {
+        std::string s = "swizzle(QUAD_PERM";
+        for (unsigned i = 0; i < 4; ++i) s += "," + std::to_string(offset >> (2 * i) & 3);
+        return s + ")";
+    }
+    unsigned and_mask = offset & 31, or_mask = offset >> 5 & 31, xor_mask = offset >> 10 & 31;
+    bool keeps = and_mask == 31 && or_mask == 0 && xor_mask != 0;
+    if (keeps && (xor_mask & (xor_mask - 1)) == 0) return "swizzle(SWAP," + std::to_string(xor_mask) + ")";
+    if (keeps && (xor_mask & (xor_mask + 1)) == 0)
+        return "swizzle(REVERSE," + std::to_string(xor_mask + 1) + ")";
+    return std::to_string(offset);
+}
+
 void lds_text(const Instruction& in, Text& t) {
     if (in.dst.kind != OperandKind::none) t.operand(register_name(in.dst));
     for (const Operand& o : {in.src[0], in.src[1], in.src[2]})
@@ -280,7 +312,8 @@ void lds_text(const Instruction& in, Text& t) {
         if (in.imm) t.modifier("offset0:" + std::to_string(in.imm));
         if (in.imm2) t.modifier("offset1:" + std::to_string(in.imm2));
     } else if (in.imm | in.imm2) {
-        t.modifier("offset:" + std::to_string(in.imm | in.imm2 << 8));
+        unsigned offset = unsigned(in.imm | in.imm2 << 8);
+        t.modifier("offset:" + (name == "ds_swizzle_b32" ? swizzle_pattern(offset) : std::to_string(offset)));
     }
     if (in.flags & flag_gds) t.modifier("gds");
 }
