@@ -19,8 +19,8 @@ def parse_text(source: str, filename: str) -> list[KernelDef]:
     from hkc.lang.lexer import LexerError
     from hkc.lang.treebuilder import build
 
-    # "\r\n" would count as a column at the end of each line.
-    text = source.replace("\r\n", "\n")
+    # A byte order mark is no text, and "\r\n" would count as a column at the end of each line.
+    text = source.removeprefix("\ufeff").replace("\r\n", "\n")
     try:
         tree = grammar.parser().parse(text)
     except UnexpectedToken as error:

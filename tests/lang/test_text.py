@@ -123,6 +123,10 @@ def test_crlf_lines_have_the_columns_of_lf_lines() -> None:
     assert str(failure(text.replace("\n", "\r\n")).span) == str(failure(text).span) == "k.tile:3:5"
 
 
+def test_a_byte_order_mark_is_no_text() -> None:
+    assert parse("\ufeff" + HEADER + "}")[0].span.column == 8
+
+
 def test_names_that_are_keywords_only_before_the_body() -> None:
     (kernel,) = parse("kernel grid(n: i32) grid (n) { kernel = n\n waves = kernel }")
     assert kernel.name == "grid"
