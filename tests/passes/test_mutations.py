@@ -36,12 +36,12 @@ def derived(module: ir.Module, op: ir.Operation) -> bool:
     behind the main loop before the masked loads' data is used."""
     if op.name != "tile.waitcnt":
         return False
-    ops = [o for o in walk(kernel_of(module)) if o.name != "arith.constant"]
-    before = ops[: ops.index(op)]
-    writes = [o.name for o in before if o.name in ("tile.lds_write", "tile.copy", "tile.lds_read", "tile.barrier")]
-    only_reads = get_int(op, "vmcnt") is None and writes[-1:] != ["tile.lds_write"]
+    ops = list(walk(kernel_of(module)))
+    before = [o.name for o in ops[: ops.index(op)] if o.name in ("tile.lds_write", "tile.lds_read", "tile.waitcnt")]
+    writes_pending = before[-1:] == ["tile.lds_write"]
+    covers_copies = get_int(op, "vmcnt") is not None
     behind_loop = op.parent.operation.name == "func.func"
-    return only_reads or behind_loop
+    return behind_loop or not (writes_pending or covers_copies)
 
 
 def launch(arch: str, code_object: bytes, problem: tuple[int, int, int, int]) -> list[Report]:
