@@ -230,6 +230,13 @@ def lane_lds_load(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     return [ir.Operation.create("llvm.load", [type_], [pointer], attributes=attributes).result]
 
 
+def lane_lds_load_transposed(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
+    pointer = _lds_pointer(lowering, op.operands[0], op.operands[1], get_int(op, "immediate") or 0)
+    attributes = _scopes(_READS, _COPIES)
+    loaded = ir.Operation.create("rocdl.ds.read.tr16.b64", [op.results[0].type], [pointer], attributes=attributes)
+    return [loaded.result]
+
+
 def lane_lds_store(lowering: Lowering, op: ir.Operation) -> None:
     value = lowering.one(op.operands[0])
     pointer = _lds_pointer(lowering, op.operands[1], op.operands[2], get_int(op, "immediate") or 0)
@@ -275,6 +282,7 @@ HANDLERS: dict[str, Handler] = {
     ops.LdsAlloc.name: lds_alloc,
     ops.LdsSlot.name: lds_slot,
     ops.LaneLdsLoad.name: lane_lds_load,
+    ops.LaneLdsLoadTransposed.name: lane_lds_load_transposed,
     ops.LaneLdsStore.name: lane_lds_store,
     ops.LaneLdsCopy.name: lane_lds_copy,
     ops.Waitcnt.name: waitcnt,

@@ -34,6 +34,7 @@ from hkc.dialect.ops.lane import (
     LaneId,
     LaneLdsCopy,
     LaneLdsLoad,
+    LaneLdsLoadTransposed,
     LaneLdsStore,
     LaneLoad,
     LaneStore,
@@ -65,7 +66,7 @@ OPS: tuple[type[Op], ...] = (
     *(Full, Mma, Transpose, Cast, Add, Sub, Mul, Div, Max, Min),
     *(Neg, Abs, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Compare, Select),
     *(LaneId, ViewPointer, ViewStride, DescribeView, LaneLoad, LaneStore, LaneBufferLoad, LaneBufferStore),
-    *(LaneLdsLoad, LaneLdsStore, LaneLdsCopy),
+    *(LaneLdsLoad, LaneLdsLoadTransposed, LaneLdsStore, LaneLdsCopy),
 )
 
 _BY_NAME = {cls.name: cls for cls in OPS}

@@ -138,6 +138,13 @@ class LaneLdsLoad(Op):
         return cls.create([slot, offset], [type_], immediate=immediate).result
 
 
+class LaneLdsLoadTransposed(LaneLdsLoad):
+    """Four 16-bit items of a column for each lane: of 16 lanes, lane 4r + c addresses items 4c to 4c + 3 of row r,
+    and lane l gets item l of rows 0 to 3. All lanes must be active."""
+
+    name = "tile.lane_lds_load_transposed"
+
+
 class LaneLdsStore(Op):
     """Stores a vector to an LDS slot at a byte offset."""
 

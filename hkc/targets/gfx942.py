@@ -16,6 +16,7 @@ TARGET = Target(
     vgpr_granule=8,  # LLVM AMDGPUUsage: granulated_workitem_vgpr_count, gfx90a and later
     max_waves_per_simd=8,  # CDNA3 whitepaper
     lds_direct_bytes=4,  # CDNA3 ISA 9.1.9: LDS-direct buffer loads move one dword a lane
+    lds_transpose_bytes=0,  # CDNA3 ISA 11: no transposing LDS reads
     buffer_resource_word3=0x27000,  # CDNA3 ISA 9.1.8: 32-bit data format, raw; what LLVM's own lowering uses
     # Shapes: CDNA3 ISA 7.1; cycles: CDNA3 ISA table 28 (4 cycles a pass).
     mfma=(

@@ -16,6 +16,7 @@ TARGET = Target(
     vgpr_granule=8,  # LLVM AMDGPUUsage: granulated_workitem_vgpr_count, gfx90a and later
     max_waves_per_simd=8,  # CDNA4 whitepaper
     lds_direct_bytes=16,  # CDNA4 ISA 9.1.9: LDS-direct buffer loads of up to 16 bytes a lane
+    lds_transpose_bytes=2,  # CDNA4 ISA 11.4: ds_read_b64_tr_b16
     buffer_resource_word3=0x27000,  # CDNA4 ISA 9.1.8: 32-bit data format, raw; what LLVM's own lowering uses
     # Shapes: CDNA4 ISA 7.1; cycles: CDNA4 ISA table 28 (4 cycles a pass).
     mfma=(

@@ -39,7 +39,11 @@ class LdsPhases:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The limits and tables of one arch; sizes in bytes."""
+    """The limits and tables of one arch; sizes in bytes.
+
+    ``lds_direct_bytes``: the most that a lane of an LDS-direct load moves; ``lds_transpose_bytes``: size of the items
+    that LDS reads can transpose (0: none).
+    """
 
     arch: str
     product: str
@@ -52,6 +56,7 @@ class Target:
     vgpr_granule: int
     max_waves_per_simd: int
     lds_direct_bytes: int
+    lds_transpose_bytes: int
     buffer_resource_word3: int
     mfma: tuple[MfmaShape, ...]
     read_phases: dict[int, LdsPhases]

@@ -118,9 +118,8 @@ class Distributor(Rebuilder):
         dist = distribution(type_)
         return [vector_type(dist.layout.items_per_fragment, type_.dtype)] * len(dist.fragments)
 
-    def origin(self, type_: TileType) -> tuple[s.Scalar, s.Scalar]:
+    def origin(self, dist: Distribution) -> tuple[s.Scalar, s.Scalar]:
         """Row and column of this lane's first item of the tile's first fragment."""
-        dist = distribution(type_)
         first, second = (self._axis(dist, axis) for axis in (0, 1))
         return first, second
 

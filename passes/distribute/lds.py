@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mlir import ir
 
-from hkc.dialect.ops import Copy, LaneLdsCopy, LaneLdsLoad, LaneLdsStore, LdsRead, LdsWrite
-from hkc.dialect.types import LdsType, TileType, lds_type, tile_type, view_type
+from hkc.dialect.ops import Copy, LaneLdsCopy, LaneLdsLoad, LaneLdsLoadTransposed, LaneLdsStore, LdsRead, LdsWrite
+from hkc.dialect.types import LdsType, lds_type, tile_type, view_type
 from hkc.passes import scalars as s
 from hkc.passes.distribute.distributor import Distributor, Run, distribution, runs, vector_type
 from hkc.passes.distribute.memory import row_descriptor
 from hkc.passes.distribute.vectors import join, part
-from hkc.passes.layouts import Step
-from hkc.passes.swizzle import CHUNK, Swizzle, parse_swizzle
+from hkc.passes.layouts import Distribution, Step
+from hkc.passes.swizzle import CHUNK, Swizzle, parse_swizzle, reads_transposed, transposed_source
 
 
-def _offset(d: Distributor, type_: TileType, slot: LdsType, step: Step) -> tuple[ir.Value, int]:
+def _offset(d: Distributor, dist: Distribution, slot: LdsType, step: Step) -> tuple[ir.Value, int]:
     """Byte offset in a slot of what lies ``step`` from this lane's origin: a value and an immediate."""
     swizzle = parse_swizzle(slot.layout)
     item, row_bytes = slot.dtype.bytes, slot.shape[1] * slot.dtype.bytes
@@ -25,10 +26,10 @@ def _offset(d: Distributor, type_: TileType, slot: LdsType, step: Step) -> tuple
     immediate = (row - kept_row) * row_bytes
     kept_column = column if swizzle.mask else 0
     immediate += (column - kept_column) * item
-    key = ("lds", type_.layout, type_.shape, slot.layout, slot.dtype.name, kept_row, kept_column)
+    key = ("lds", dist.layout, dist.part, slot, kept_row, kept_column)
 
     def make() -> s.Scalar:
-        first, second = d.origin(type_)
+        first, second = d.origin(dist)
         at_row, at_byte = s.add(first, kept_row), s.mul(s.add(second, kept_column), item)
         return s.add(s.mul(at_row, row_bytes), _swizzled(swizzle, at_row, at_byte))
 
@@ -40,25 +41,26 @@ def _swizzled(swizzle: Swizzle, row: s.Scalar, byte: s.Scalar) -> s.Scalar:
     if not swizzle.mask:
         return byte
     turn = s.bits(row, swizzle.shift, swizzle.mask.bit_length())
-    return s.xor(byte, s.mul(turn, CHUNK))
+    return s.xor(byte, s.mul(turn, CHUNK << swizzle.up))
 
 
-def _pieces(type_: TileType) -> Iterator[tuple[int, Step, Run]]:
+def _pieces(dist: Distribution, item_bytes: int) -> Iterator[tuple[int, Step, Run]]:
     """Every access of a tile: the fragment's index, its place and the run of items."""
-    dist = distribution(type_)
-    most = CHUNK // type_.dtype.bytes
     for index, (row, column) in enumerate(dist.fragments):
-        for run in runs(dist.layout, most):
+        for run in runs(dist.layout, CHUNK // item_bytes):
             yield index, (row + run.step[0], column + run.step[1]), run
 
 
 def lds_read(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     type_, slot = tile_type(op.results[0]), lds_type(op.operands[0])
+    dist, load = distribution(type_), LaneLdsLoad
+    if reads_transposed(dist.layout, type_.dtype.bytes, d.target):
+        dist, load = replace(dist, layout=transposed_source(dist.layout)), LaneLdsLoadTransposed
     source = d.one(op.operands[0])
     parts: dict[int, list[ir.Value]] = {}
-    for index, step, run in _pieces(type_):
-        offset, immediate = _offset(d, type_, slot, step)
-        loaded = LaneLdsLoad.build(source, offset, immediate, vector_type(run.count, type_.dtype))
+    for index, step, run in _pieces(dist, type_.dtype.bytes):
+        offset, immediate = _offset(d, dist, slot, step)
+        loaded = load.build(source, offset, immediate, vector_type(run.count, type_.dtype))
         parts.setdefault(index, []).append(loaded)
     return [join(pieces) for pieces in parts.values()]
 
@@ -66,8 +68,9 @@ def lds_read(d: Distributor, op: ir.Operation) -> list[ir.Value]:
 def lds_write(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     type_, vectors = d.fragments(op.operands[0])
     slot, target = lds_type(op.operands[1]), d.one(op.operands[1])
-    for index, step, run in _pieces(type_):
-        offset, immediate = _offset(d, type_, slot, step)
+    dist = distribution(type_)
+    for index, step, run in _pieces(dist, type_.dtype.bytes):
+        offset, immediate = _offset(d, dist, slot, step)
         LaneLdsStore.build(part(vectors[index], run.first, run.count), target, offset, immediate)
     return []
 

@@ -74,7 +74,7 @@ class _Wide:
         d, type_ = self.d, self.type
 
         def make() -> s.Scalar:
-            row, column = d.origin(type_)
+            row, column = d.origin(distribution(type_))
             at = s.mul(s.add(column, step[1]), self.dtype.bytes)
             if type_.rank == 1:
                 return at
@@ -118,7 +118,7 @@ class _Masked:
 
     def __init__(self, d: Distributor, view: ir.Value, offsets: list[ir.Value], type_: TileType) -> None:
         self.d, self.view, self.type = d, view, type_
-        row, column = d.origin(type_)
+        row, column = d.origin(distribution(type_))
         last = len(offsets) - 1
         self.column = s.add(offsets[last], column)
         self.row: s.Scalar | None = s.add(offsets[0], row) if last else None

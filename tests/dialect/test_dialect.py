@@ -24,7 +24,7 @@ BF16 = DTYPES["bf16"]
         TileType((128, 64), BF16),
         TileType((256,), DTYPES["i1"]),
         TileType((128, 64), BF16, "a(16x16x32*1) by 2/2,1/1"),
-        LdsType((2, 128, 64), DTYPES["fp8e4m3"], "xor(0,7)"),
+        LdsType((2, 128, 64), DTYPES["fp8e4m3"], "xor(0,7,0)"),
         TokenType(),
         *DTYPES.values(),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -67,3 +68,11 @@ def test_the_widest_lds_reads_are_used(make: Make, gemm: str, arch: str) -> None
     lines = loop_lines(compiled(make, gemm, arch).asm)
     reads = {line.split()[0] for line in lines if line.startswith("ds_read")}
     assert reads == {"ds_read_b128"}
+
+
+def test_transposed_operands_use_transposing_reads(make: Make, gemm: str) -> None:
+    """A lane's eight k's of B[k, n] are two reads of four; A[m, k] is read 16 bytes at a time."""
+    reads = Counter(line.split()[0] for line in loop_lines(compiled(make, gemm, "gfx950", TRANS="nn").asm))
+    assert reads["ds_read_b128"] == 8
+    assert reads["ds_read_b64_tr_b16"] == 16
+    assert not any(name.startswith("ds_read_u") for name in reads)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hkc.passes.swizzle import CHUNK, Access, Swizzle, conflict_cost, parse_swizzle, solve
 from hkc.targets import TARGETS, get_target
 
-SWIZZLES = st.builds(Swizzle, st.integers(0, 3), st.sampled_from([0, 1, 3, 7, 15]))
+SWIZZLES = st.builds(Swizzle, st.integers(0, 3), st.sampled_from([0, 1, 3, 7, 15]), st.integers(0, 2))
 
 
 @given(SWIZZLES, st.sampled_from([1, 2, 4]))
 def test_offsets_are_a_permutation(swizzle: Swizzle, scale: int) -> None:
-    row_bytes = CHUNK * (swizzle.mask + 1) * scale
+    row_bytes = CHUNK * ((swizzle.mask + 1) << swizzle.up) * scale
     rows = 32
     offsets = {swizzle.offset(row, byte, row_bytes) for row in range(rows) for byte in range(row_bytes)}
     assert offsets == set(range(rows * row_bytes))
@@ -22,7 +22,7 @@ def test_offsets_are_a_permutation(swizzle: Swizzle, scale: int) -> None:
 
 @given(SWIZZLES)
 def test_pattern_repeats_with_its_period(swizzle: Swizzle) -> None:
-    row_bytes = CHUNK * (swizzle.mask + 1)
+    row_bytes = CHUNK * ((swizzle.mask + 1) << swizzle.up)
     for row in range(4):
         first = swizzle.offset(row, 0, row_bytes)
         again = swizzle.offset(row + swizzle.period, 0, row_bytes)
