@@ -1,4 +1,4 @@
-"""C = A.B^T (or A.B with TRANS="nn") for any M, N, K and strides.
+"""C = A.B^T for any M, N, K and strides; TRANS tells how A and B lie in memory: nn, nt, tn or tt (t: transposed).
 
 One workgroup computes one tile of C. Loads, LDS, waits and barriers are the compiler's work: STAGES says how many
 K tiles are on their way at a time, SCHEDULE how the waves share the work.
@@ -13,8 +13,8 @@ import hkc as hk
 
 @hk.kernel(grid=lambda M, N, BM, BN: (hk.cdiv(M, BM), hk.cdiv(N, BN)))
 def gemm(
-    A: hk.View["M", "K", DTYPE],
-    B: hk.View["N", "K", DTYPE] if TRANS == "nt" else hk.View["K", "N", DTYPE],
+    A: hk.View["K", "M", DTYPE] if TRANS == "tn" or TRANS == "tt" else hk.View["M", "K", DTYPE],
+    B: hk.View["N", "K", DTYPE] if TRANS == "nt" or TRANS == "tt" else hk.View["K", "N", DTYPE],
     C: hk.View["M", "N", DTYPE],
     *,
     BM=128,
@@ -28,9 +28,16 @@ def gemm(
     m = hk.block(0) * BM
     n = hk.block(1) * BN
     acc = hk.zeros(BM, BN, hk.f32)
-    for k in hk.range(0, A.shape[1], BK, stages=STAGES, schedule=SCHEDULE):
-        a = A[m : m + BM, k : k + BK]
-        if TRANS == "nt":
+    if TRANS == "tn" or TRANS == "tt":
+        K = A.shape[0]
+    else:
+        K = A.shape[1]
+    for k in hk.range(0, K, BK, stages=STAGES, schedule=SCHEDULE):
+        if TRANS == "tn" or TRANS == "tt":
+            a = A[k : k + BK, m : m + BM].T
+        else:
+            a = A[m : m + BM, k : k + BK]
+        if TRANS == "nt" or TRANS == "tt":
             b = B[n : n + BN, k : k + BK].T
         else:
             b = B[k : k + BK, n : n + BN]

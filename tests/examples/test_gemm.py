@@ -45,18 +45,24 @@ def reference(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.n
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
 @settings(max_examples=25, deadline=None)
 @given(
-    m=SIZES, n=SIZES, k=DEPTHS, trans=st.sampled_from(["nt", "nn"]), left=PLACEMENTS, right=PLACEMENTS, out=PLACEMENTS
+    m=SIZES,
+    n=SIZES,
+    k=DEPTHS,
+    trans=st.sampled_from(["nt", "nn", "tn", "tt"]),
+    left=PLACEMENTS,
+    right=PLACEMENTS,
+    out=PLACEMENTS,
 )
 def test_any_size_and_stride(
     arch: str, m: int, n: int, k: int, trans: str, left: Placement, right: Placement, out: Placement
 ) -> None:
     random = np.random.default_rng(m * 1_000_003 + n * 1009 + k)
-    a = place(random.standard_normal((m, k)).astype(np.float16), left)
-    b = place(random.standard_normal((k, n) if trans == "nn" else (n, k)).astype(np.float16), right)
+    a = place(random.standard_normal((k, m) if trans[0] == "t" else (m, k)).astype(np.float16), left)
+    b = place(random.standard_normal((n, k) if trans[1] == "t" else (k, n)).astype(np.float16), right)
     c = place(np.full((m, n), np.nan, np.float16), out)
     around = c.base if c.base is not None else c
     GEMM(a, b, c, BM=64, BN=64, BK=32, DTYPE=hk.f16, TRANS=trans, device=f"emulator:{arch}")
-    exact, bound = reference(a, b if trans == "nn" else b.T, 10)
+    exact, bound = reference(a.T if trans[0] == "t" else a, b.T if trans[1] == "t" else b, 10)
     assert np.all(abs(c - exact) <= bound)
     written = np.count_nonzero(~np.isnan(around))
     assert written == m * n, "only C's elements are written"

@@ -27,10 +27,10 @@ def view(module: ir.Module, index: int, values: np.ndarray, pitch: int) -> View:
     return View(values.copy(), type_.dtype, (pitch, 1))
 
 
-def run(module: ir.Module, m: int, n: int, k: int, nn: bool, pad: int) -> np.ndarray:
+def run(module: ir.Module, m: int, n: int, k: int, trans: str, pad: int) -> np.ndarray:
     random = np.random.default_rng(1)
-    a = random.integers(-1, 2, (m, k)).astype(float)
-    b = random.integers(-1, 2, (k, n) if nn else (n, k)).astype(float)
+    a = random.integers(-1, 2, (k, m) if trans[0] == "t" else (m, k)).astype(float)
+    b = random.integers(-1, 2, (n, k) if trans[1] == "t" else (k, n)).astype(float)
     c = np.full((m, n), np.nan)
     views = {
         "A": view(module, 0, a, k + pad),
@@ -39,7 +39,7 @@ def run(module: ir.Module, m: int, n: int, k: int, nn: bool, pad: int) -> np.nda
     }
     interpreter.run(module, views, (-(-m // 32), -(-n // 32)))
     # Sums below 256 are exact even in bf16, so any order of additions gives the same result.
-    expected = a @ (b if nn else b.T)
+    expected = (a.T if trans[0] == "t" else a) @ (b.T if trans[1] == "t" else b)
     np.testing.assert_array_equal(views["C"].values, expected)
     return views["C"].values
 
@@ -51,14 +51,14 @@ def run(module: ir.Module, m: int, n: int, k: int, nn: bool, pad: int) -> np.nda
     n=st.integers(1, 70),
     k=st.integers(0, 150),
     stages=st.integers(1, 4),
-    trans=st.sampled_from(["nt", "nn"]),
+    trans=st.sampled_from(["nt", "nn", "tn", "tt"]),
     pad=st.integers(0, 3),
 )
 def test_gemm_after_every_pass(arch: str, m: int, n: int, k: int, stages: int, trans: str, pad: int) -> None:
     source = (EXAMPLES / "01_gemm.tile").read_text(encoding="utf-8")
     for step in STEPS:
         module = compile_to(source, arch, step, BM=32, BN=32, BK=32, STAGES=stages, TRANS=trans)
-        run(module, m, n, k, trans == "nn", pad)
+        run(module, m, n, k, trans, pad)
 
 
 def by_hand() -> Path:
@@ -70,4 +70,4 @@ def by_hand() -> Path:
 def test_gemm_by_hand_after_every_pass(arch: str, m: int, n: int, k: int) -> None:
     source = by_hand().read_text(encoding="utf-8")
     for step in STEPS:
-        run(compile_to(source, arch, step, BM=32, BN=32, BK=32), m, n, k, False, 0)
+        run(compile_to(source, arch, step, BM=32, BN=32, BK=32), m, n, k, "nt", 0)
