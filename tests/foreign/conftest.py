@@ -18,6 +18,11 @@ DATA = Path(__file__).parent / "data"
 GUARD = 256  # Bytes behind every array, which no kernel may change.
 Array = npt.NDArray[Any]
 
+# The kernels of data/clang that call get_global_id() count from 1: libclc 22 reads the global offset where the hidden
+# arguments of code object version 5 have the number of workgroups in the next dimension, which is 1 in all launches
+# here (`s_load_dword` at 4 bytes into them). The last work-item is one further, too.
+FIRST_ID = 1
+
 
 class Runner:
     """Runs one kernel; what it writes comes back into the arrays."""

@@ -268,7 +268,8 @@ HKC_INLINE float decode_mixed(uint32_t v, unsigned format) {
 }
 
 /// 32 values a lane, each multiplied by its block's scale 2^(s - 127). Six- and four-bit values are 32 consecutive k;
-/// eight-bit values are two runs of 16, the second of which is `groups` runs further on.
+/// eight-bit values are two runs of 16, the second of which is `groups` runs further on. `out` has them all by k, 32 to
+/// a lane, so that operands of different widths meet.
 template <class S>
 static void widen_mixed(const uint32_t* rows, unsigned format, const uint32_t* scale, unsigned byte,
                         WideRows& out) {
@@ -276,17 +277,18 @@ static void widen_mixed(const uint32_t* rows, unsigned format, const uint32_t* s
     for (unsigned i = 0; i < lanes; ++i) {
         unsigned row = i % S::M, group = i / S::M;
         for (unsigned n = 0; n < 32; ++n) {
+            unsigned k = bits == 8 ? n / 16 * 16 * S::groups + group * 16 + n % 16 : group * 32 + n;
+            unsigned place = row + S::M * (k / 32);
             unsigned at = n * bits, shift = at % 32;
             uint32_t v = rows[at / 32 * lanes + i] >> shift;
             if (shift + bits > 32) v |= rows[(at / 32 + 1) * lanes + i] << (32 - shift);
             float value = decode_mixed(v, format);
             if (scale) {
-                unsigned k = bits == 8 ? n / 16 * 16 * S::groups + group * 16 + n % 16 : group * 32 + n;
-                uint32_t e = scale[row + S::M * (k / 32)] >> (8 * byte) & 0xff;
+                uint32_t e = scale[place] >> (8 * byte) & 0xff;
                 float factor = e == 0xff ? as_f32(0x7fc00000) : e ? as_f32(e << 23) : as_f32(0x00400000);
                 value *= factor;
             }
-            out.item[n][i] = value;
+            out.item[k % 32][place] = value;
         }
     }
 }
