@@ -58,12 +58,14 @@ def arch(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture
-def device(arch: str) -> Iterator[Device]:
+@pytest.fixture(params=["fast", "checked"])
+def device(arch: str, request: pytest.FixtureRequest) -> Iterator[Device]:
+    """The emulated device in both modes: checked mode gives the same numbers and finds nothing to report."""
     opened = open_device(f"emulator:{arch}")
     opened.reports()
-    yield opened
-    opened.reports()
+    with opened.sanitize(request.param == "checked"):
+        yield opened
+    assert [str(report) for report in opened.reports()] == []
 
 
 class Triton(Runner):
