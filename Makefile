@@ -15,7 +15,7 @@ all: $(VENV)/stamp
 $(VENV)/stamp: pyproject.toml CMakeLists.txt $(NATIVE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hkc needs Python 3.11 or later")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -C build-dir=$(VENV)/native -e '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check --config-settings=build-dir=$(VENV)/native -e '.[$(EXTRAS)]'
 	touch $@
 
 run: all
