@@ -20,9 +20,9 @@ from hkc.errors import HkcError
 from hkc.passes.infer_layouts import PLAIN
 from hkc.passes.layouts import WaveSplit, divides, flip, parse_layout, plain_layout
 from hkc.passes.rebuild import kernel_of
+from hkc.passes.schedules import SCHEDULES
 from hkc.targets import Target
 
-SCHEDULES = ("uniform",)
 # Wavefronts of a workgroup when the program doesn't say: one a SIMD.
 USUAL_WAVES = 4
 # Accumulator registers a lane before more wavefronts are used: a quarter of the 512 (CDNA3 ISA 3.6.4) leaves two

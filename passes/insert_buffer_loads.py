@@ -23,6 +23,7 @@ from hkc.dialect.ops import (
     BufferStore,
     LdsAlloc,
     LdsRead,
+    LdsReadPart,
     LdsSlot,
     LdsWrite,
     Load,
@@ -47,9 +48,8 @@ def insert_buffer_loads(module: ir.Module, target: Target) -> None:
     """Runs the four steps of the module's text."""
     function = kernel_of(module)
     grid = get_ints(function, "tile.waves") or (1, 1)
-    waves = grid[0] * grid[1]
-    stage_operands(module, waves)
-    stage_through_registers(module, waves, target)
+    stage_operands(module, (grid[0], grid[1]), target)
+    stage_through_registers(module, grid[0] * grid[1], target)
     for op in list(walk(function)):
         if op.name == Load.name:
             _split_load(op)
@@ -94,7 +94,7 @@ def _swizzle(function: ir.Operation, target: Target) -> None:
     for op in walk(function):
         if op.name == LdsSlot.name:
             slots.setdefault(op.operands[0], []).append(op.results[0])
-        elif op.name == LdsRead.name:
+        elif op.name in (LdsRead.name, LdsReadPart.name):
             lds, _ = slot_source(op.operands[0])
             accesses.setdefault(lds, set()).add(Access(tile_type(op.results[0]).layout or ""))
         elif op.name == LdsWrite.name:

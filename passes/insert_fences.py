@@ -5,7 +5,8 @@ appears), so a wait's count is exact: the copies issued after the awaited one, t
 put before an op that would read what another wavefront has written since the last barrier, or overwrite what another
 may still read. A kernel that has barriers of its own keeps just those.
 
-Waits of loads into registers are LLVM's to derive.
+Loads into registers are LLVM's to wait for, register by register; where LDS writes need a whole copy's, one wait
+before them stands for all.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from hkc.dialect.locations import location_of
 from hkc.dialect.ops import Barrier, Wait, Waitcnt
 from hkc.dialect.verify import walk
 from hkc.passes.rebuild import body_of, kernel_of
-from hkc.passes.sync_paths import SYNC_OPS, Again, Found, Walker
+from hkc.passes.sync_paths import Again, Found, Walker, is_sync
 from hkc.passes.sync_state import Fence, PathState
 from hkc.targets import Target
 
 
-def _emit_waits(op: ir.Operation, vmcnt: int | None, lgkm: bool) -> None:
+def _emit_waits(vmcnt: int | None, lgkm: bool) -> None:
     vmcnt = None if vmcnt is None else min(vmcnt, Waitcnt.LIMITS["vmcnt"])
     if vmcnt is not None or lgkm:
         Waitcnt.build(vmcnt, 0 if lgkm else None)
@@ -36,7 +37,7 @@ def _previous_wait(op: ir.Operation, waits: set[ir.Operation]) -> ir.Operation |
             break
         if before in waits:
             found = before
-        elif any(o.name in SYNC_OPS for o in walk(before)):
+        elif any(is_sync(o) for o in walk(before)):
             found = None
     return found
 
@@ -51,15 +52,16 @@ def _write_fences(function: ir.Operation, found: Found) -> None:
             del found.fences[op]
             if fence.barrier:
                 found.barriers.add(host)
-    for op, fence in found.fences.items():
+    for op in dict.fromkeys((*found.fences, *found.counts)):
         if op not in waits:
+            fence = found.fences.get(op, Fence())
             with ir.InsertionPoint(op), location_of(op):
-                _emit_waits(op, found.counts.get(op), fence.lgkm)
+                _emit_waits(found.counts.get(op), fence.lgkm)
                 if fence.barrier:
                     Barrier.build()
     for op in waits:
         with ir.InsertionPoint(op), location_of(op):
-            _emit_waits(op, found.counts.get(op), found.fences.get(op, Fence()).lgkm)
+            _emit_waits(found.counts.get(op), found.fences.get(op, Fence()).lgkm)
             if op in found.barriers:
                 Barrier.build()
         op.erase()

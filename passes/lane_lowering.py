@@ -266,6 +266,14 @@ def barrier(lowering: Lowering, op: ir.Operation) -> None:
     rocdl.sched_barrier(0)
 
 
+def set_priority(lowering: Lowering, op: ir.Operation) -> None:
+    rocdl.s_setprio(get_int(op, "level") or 0)
+
+
+def schedule_barrier(lowering: Lowering, op: ir.Operation) -> None:
+    rocdl.sched_barrier(0)
+
+
 HANDLERS: dict[str, Handler] = {
     ops.BlockId.name: block_id,
     ops.LaneId.name: lane_id,
@@ -287,4 +295,6 @@ HANDLERS: dict[str, Handler] = {
     ops.LaneLdsCopy.name: lane_lds_copy,
     ops.Waitcnt.name: waitcnt,
     ops.Barrier.name: barrier,
+    ops.SetPriority.name: set_priority,
+    ops.ScheduleBarrier.name: schedule_barrier,
 }

@@ -172,6 +172,11 @@ class Distribution:
         """Fragments along rows and columns of a wavefront's part."""
         return self.part[0] // self.layout.fragment[0], self.part[1] // self.layout.fragment[1]
 
+    def piece(self, pieces: tuple[int, int], piece: tuple[int, int]) -> tuple[Step, ...]:
+        """The fragments of one piece of a wavefront's part that is cut into rows x columns equal ones."""
+        size = tuple(extent // count for extent, count in zip(self.part, pieces, strict=True))
+        return tuple(f for f in self.fragments if (f[0] // size[0], f[1] // size[1]) == piece)
+
 
 def as_matrix(shape: tuple[int, ...]) -> tuple[int, int]:
     """A 1-D shape as one row."""

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from mlir import ir
 
-from hkc.dialect.irdl import get_int
+from hkc.dialect.irdl import get_int, get_str
 from hkc.dialect.locations import location_of, span_of
 from hkc.dialect.ops import LdsRead, LdsSlot, LdsWrite, Load, Wait
-from hkc.dialect.types import TileType, tile_type
+from hkc.dialect.types import LdsType, TileType, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
-from hkc.passes.pipelining import Pipeline
 from hkc.passes.rebuild import kernel_of
+from hkc.passes.register_staging import goes_direct
+from hkc.passes.schedules import SCHEDULES
 from hkc.passes.staged import Staged, allocate
+from hkc.targets import Target
 
 DEFAULT_STAGES = 2
+DEFAULT_SCHEDULE = "uniform"
 # Buffers of a pipelined copy: more would only lengthen the prologue.
 MOST_STAGES = 4
 
@@ -46,7 +49,7 @@ def _feeds_matmuls(value: ir.Value) -> bool:
     return True
 
 
-def stage_operands(module: ir.Module, waves: int) -> None:
+def stage_operands(module: ir.Module, waves: tuple[int, int], target: Target) -> None:
     """Moves every matmul operand through LDS."""
     function = kernel_of(module)
     loops: dict[ir.Operation, list[ir.Operation]] = {}
@@ -55,19 +58,32 @@ def stage_operands(module: ir.Module, waves: int) -> None:
         if parent.name == "scf.for" and _pipelinable(parent, load):
             loops.setdefault(parent, []).append(load)
         else:
-            stage_in_place(load, waves, allocate(function, load, 1))
+            stage_in_place(load, waves[0] * waves[1], allocate(function, load, 1))
     for loop, loads in loops.items():
-        stages = get_int(loop, "tile.stages") or DEFAULT_STAGES
-        if not 1 <= stages <= MOST_STAGES:
-            raise HkcError(
-                "a loop can't have that many stages",
-                span_of(loop),
-                expected=f"1 to {MOST_STAGES}",
-                got=str(stages),
-                hint="stages counts LDS buffers of each staged tile",
-            )
-        staged = [Staged(load, allocate(function, load, stages)) for load in loads]
-        Pipeline(loop, staged, stages, waves).build()
+        schedule = SCHEDULES[get_str(loop, "tile.schedule") or DEFAULT_SCHEDULE]
+        direct = all(goes_direct(_slot_type(load), waves[0] * waves[1], target) for load in loads)
+        buffers = schedule.buffers(_stages(loop), direct)
+        staged = [Staged(load, allocate(function, load, buffers)) for load in loads]
+        schedule(loop, staged, buffers, waves).build()
+
+
+def _stages(loop: ir.Operation) -> int:
+    """The LDS buffers that the program asks for. Raises HkcError if they are out of range."""
+    stages = get_int(loop, "tile.stages") or DEFAULT_STAGES
+    if not 1 <= stages <= MOST_STAGES:
+        raise HkcError(
+            "a loop can't have that many stages",
+            span_of(loop),
+            expected=f"1 to {MOST_STAGES}",
+            got=str(stages),
+            hint="stages counts LDS buffers of each staged tile",
+        )
+    return stages
+
+
+def _slot_type(load: ir.Operation) -> LdsType:
+    type_ = tile_type(load.results[0])
+    return LdsType(type_.shape, type_.dtype)
 
 
 def stage_in_place(load: ir.Operation, waves: int, lds: ir.Value) -> None:

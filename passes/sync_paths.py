@@ -8,17 +8,27 @@ from mlir import ir
 
 from hkc.dialect.irdl import get_int, get_ints
 from hkc.dialect.locations import span_of
-from hkc.dialect.ops import Barrier, Copy, LdsRead, LdsSlot, LdsWrite, Wait, Waitcnt
-from hkc.dialect.types import lds_type
+from hkc.dialect.ops import Barrier, BufferLoad, Copy, LdsRead, LdsReadPart, LdsSlot, LdsWrite, Wait, Waitcnt
+from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
+from hkc.passes.layouts import distribute
 from hkc.passes.register_staging import slot_source
+from hkc.passes.schedules.pipeline import SCHEDULED
 from hkc.passes.swizzle import CHUNK
 from hkc.passes.sync_scalars import evaluate
 from hkc.passes.sync_state import Fence, PathState, SlotKey, Token
 from hkc.targets import Target
 
-SYNC_OPS = frozenset(c.name for c in (Copy, LdsRead, LdsWrite, Wait, Waitcnt, Barrier))
+_SYNC_OPS = frozenset(c.name for c in (BufferLoad, Copy, LdsRead, LdsReadPart, LdsWrite, Wait, Waitcnt, Barrier))
+
+
+def is_sync(op: ir.Operation) -> bool:
+    """Whether an op matters to order. Loads into registers do where copies are staged through them; those that a
+    condition splits into a wide and a masked path are LLVM's."""
+    return op.name in _SYNC_OPS and not (op.name == BufferLoad.name and op.parent.operation.name == "scf.if")
+
+
 # States of one loop before its slot indices are taken as unknown: rotations repeat after at most `stages` trips.
 MOST_STATES = 64
 
@@ -55,10 +65,10 @@ def relevant_ops(function: ir.Operation) -> dict[ir.Block, list[ir.Operation]]:
     kept: dict[ir.Block, list[ir.Operation]] = {}
 
     def need(op: ir.Operation) -> bool:
-        if op.name in SYNC_OPS:
+        if is_sync(op):
             return True
         if op.name in ("scf.for", "scf.if"):
-            return any(inner.name in SYNC_OPS for inner in walk(op)) or any(r in needed for r in op.results)
+            return any(is_sync(inner) for inner in walk(op)) or any(r in needed for r in op.results)
         return len(op.results) == 1 and op.results[0] in needed
 
     # Backwards, so that an op is met after all its uses; loops twice, since what they carry flows around.
@@ -79,7 +89,7 @@ class Walker:
         self.function = function
         self.lanes = grid[0] * grid[1] * target.wavefront
         self.alone = grid[0] * grid[1] == 1
-        self.by_hand = any(op.name == Barrier.name for op in walk(function))
+        self.by_hand = any(op.name == Barrier.name and SCHEDULED not in op.attributes for op in walk(function))
         self.found = Found()
         self.relevant = relevant_ops(function)
 
@@ -89,7 +99,7 @@ class Walker:
                 states = [out for st in states for out in self.loop(op, st)]
             elif op.name == "scf.if":
                 states = [out for st in states for out in self.branch(op, st)]
-            elif op.name in SYNC_OPS:
+            elif is_sync(op):
                 for st in states:
                     self.sync(op, st)
             else:
@@ -164,10 +174,13 @@ class Walker:
                 st.land_lds(op)
         elif op.name == Barrier.name:
             st.barrier()
-        elif op.name == LdsRead.name:
+        elif op.name in (LdsRead.name, LdsReadPart.name):
             key = self.slot_key(op.operands[0], st)
             self.fence(op, st.before_read(key, self.alone), key, st)
             st.read(key)
+        elif op.name == BufferLoad.name:
+            dist = distribute(tile_type(op.results[0]).layout or "", tile_type(op.results[0]).shape)
+            st.values[op.results[0]] = st.issue("load", len(dist.fragments))
         else:
             self.write(op, st)
 
@@ -178,15 +191,19 @@ class Walker:
         if op.name == Copy.name:
             type_ = lds_type(slot)
             count = type_.elements * type_.dtype.bytes // (CHUNK * self.lanes)
-            token = st.issue("vm", count)
+            token = st.issue("copy", count)
         else:
+            loaded = st.values.get(op.operands[0])
+            if isinstance(loaded, Token) and (younger := st.younger(loaded)) is not None:
+                self.found.count(op, younger)
+                st.land(loaded, op)
             token = st.issue("lgkm", 0)
         st.write(key, token)
         st.values[op.results[0]] = token
 
     def wait(self, op: ir.Operation, tokens: list[object], st: PathState) -> None:
         for token in tokens:
-            if isinstance(token, Token) and token.queue == "vm":
+            if isinstance(token, Token) and token.queue == "copy":
                 younger = st.younger(token)
                 if younger is not None:
                     self.found.count(op, younger)
@@ -212,7 +229,7 @@ class Walker:
             self.found.need(op, missing | Fence(lgkm=missing.barrier and st.reads_pending()))
         if wanted.tokens:
             writes = [st.slots[k].write for k in st.overlapping(key) if not st.slots[k].landed]
-            late = [t for t in writes if t is not None and t.queue == "vm"]
+            late = [t for t in writes if t is not None and t.queue == "copy"]
             self.found.count(op, min((st.younger(t) or 0 for t in late), default=0))
             for token in late:
                 st.land(token, op)

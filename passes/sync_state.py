@@ -11,7 +11,8 @@ from typing import Literal
 
 from mlir import ir
 
-Queue = Literal["vm", "lgkm"]
+# Copies to LDS and loads into registers share a counter; LDS writes have another.
+Queue = Literal["copy", "load", "lgkm"]
 SlotKey = tuple[ir.Value, int | None]
 
 
@@ -54,7 +55,7 @@ class Fence:
 
 @dataclass
 class PathState:
-    """The state along one path. ``vm`` lists outstanding copies, oldest first, with their instruction counts."""
+    """The state along one path. ``vm`` lists outstanding copies and loads, oldest first, with their instructions."""
 
     issued: int = 0
     vm: list[tuple[Token, int]] = field(default_factory=list)
@@ -88,15 +89,19 @@ class PathState:
     def issue(self, queue: Queue, count: int) -> Token:
         self.issued += 1
         token = Token(self.issued, queue)
-        if queue == "vm":
+        if queue != "lgkm":
             self.vm.append((token, count))
         return token
 
     def younger(self, token: Token) -> int | None:
-        """Instructions issued after an outstanding copy; None if it has landed."""
+        """Instructions issued after an outstanding copy or load; None if it has landed.
+
+        Behind a copy only copies count: LLVM may move loads into registers, and derives their waits anyway.
+        """
         for position, (other, _) in enumerate(self.vm):
             if other == token:
-                return sum(count for _, count in self.vm[position + 1 :])
+                behind = self.vm[position + 1 :]
+                return sum(count for t, count in behind if token.queue == "load" or t.queue == "copy")
         return None
 
     def land(self, token: Token, by: ir.Operation) -> None:
@@ -139,7 +144,7 @@ class PathState:
         for st in (self.slots[k] for k in self.overlapping(key)):
             if st.write is not None:
                 late = not st.landed
-                fence |= Fence(not alone, late and st.write.queue == "lgkm", late and st.write.queue == "vm")
+                fence |= Fence(not alone, late and st.write.queue == "lgkm", late and st.write.queue == "copy")
         return fence if not alone or fence.lgkm or fence.tokens else Fence()
 
     def before_write(self, key: SlotKey, alone: bool) -> Fence:

@@ -14,6 +14,7 @@ from hkc.dialect.ops.compute import (
     Exp,
     Exp2,
     Full,
+    Join,
     Log,
     Log2,
     Max,
@@ -21,6 +22,7 @@ from hkc.dialect.ops.compute import (
     Mma,
     Mul,
     Neg,
+    Part,
     Rsqrt,
     Select,
     Sqrt,
@@ -50,6 +52,7 @@ from hkc.dialect.ops.memory import (
     Dim,
     LdsAlloc,
     LdsRead,
+    LdsReadPart,
     LdsSlot,
     LdsWrite,
     Load,
@@ -57,14 +60,14 @@ from hkc.dialect.ops.memory import (
     MaskedStore,
     Store,
 )
-from hkc.dialect.ops.sync import Barrier, Wait, Waitcnt, WaveId
+from hkc.dialect.ops.sync import Barrier, ScheduleBarrier, SetPriority, Wait, Waitcnt, WaveId
 
 OPS: tuple[type[Op], ...] = (
     *(BlockId, Dim, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),
-    *(LdsAlloc, LdsSlot, Copy, LdsRead, LdsWrite),
-    *(Wait, Waitcnt, Barrier, WaveId),
+    *(LdsAlloc, LdsSlot, Copy, LdsRead, LdsReadPart, LdsWrite),
+    *(Wait, Waitcnt, Barrier, SetPriority, ScheduleBarrier, WaveId),
     *(Full, Mma, Transpose, Cast, Add, Sub, Mul, Div, Max, Min),
-    *(Neg, Abs, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Compare, Select),
+    *(Neg, Abs, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Compare, Select, Part, Join),
     *(LaneId, ViewPointer, ViewStride, DescribeView, LaneLoad, LaneStore, LaneBufferLoad, LaneBufferStore),
     *(LaneLdsLoad, LaneLdsLoadTransposed, LaneLdsStore, LaneLdsCopy),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from hkc.dialect.irdl import ANY, TILE, Op, attribute, get_str, operand, result
+from hkc.dialect.irdl import ANY, TILE, Op, attribute, get_ints, get_str, operand, result
 from hkc.dialect.ops.checks import extent, fail, same_type
 from hkc.dialect.types import TileType, parse_type, tile_type
 from hkc.dtypes import DTYPES, DType
@@ -265,3 +265,58 @@ class Select(Op):
         extent(op, "the condition", left.shape, condition.shape)
         if condition.dtype != DTYPES["i1"]:
             raise fail(op, "the condition of a select is an i1 tile", got=str(condition), hint="compare: x < y")
+
+
+class Part(Op):
+    """One piece of every wavefront's part of a tile, as a tile: the part is cut into rows x columns equal pieces, of
+    which [row, column] is kept. No data moves."""
+
+    name = "tile.part"
+    operands = (operand("source", TILE),)
+    results = (result(TILE),)
+    attributes = (attribute("pieces", "ints"), attribute("piece", "ints"))
+
+    @classmethod
+    def build(cls, source: ir.Value, pieces: tuple[int, int], piece: tuple[int, int]) -> ir.Value:
+        type_ = tile_type(source)
+        shape_ = tuple(extent // count for extent, count in zip(type_.shape, pieces, strict=True))
+        out = TileType(shape_, type_.dtype, type_.layout)
+        return cls.create([source], [out.mlir()], pieces=pieces, piece=piece).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        source, out = tile_type(op.operands[0]), tile_type(op.results[0])
+        _check_pieces(op, source, out)
+
+
+class Join(Op):
+    """The inverse of :class:`Part`: all pieces, row by row, as one tile."""
+
+    name = "tile.join"
+    operands = (operand("parts", TILE, "variadic"),)
+    results = (result(TILE),)
+    attributes = (attribute("pieces", "ints"),)
+
+    @classmethod
+    def build(cls, parts: list[ir.Value], pieces: tuple[int, int]) -> ir.Value:
+        type_ = tile_type(parts[0])
+        shape_ = tuple(extent * count for extent, count in zip(type_.shape, pieces, strict=True))
+        return cls.create([parts], [TileType(shape_, type_.dtype, type_.layout).mlir()], pieces=pieces).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        out = tile_type(op.results[0])
+        pieces = get_ints(op, "pieces") or ()
+        if len(pieces) != 2 or len(op.operands) != pieces[0] * pieces[1]:
+            raise fail(op, "a join takes rows x columns pieces", got=f"{len(op.operands)} for {pieces}")
+        for part in op.operands:
+            _check_pieces(op, out, tile_type(part))
+
+
+def _check_pieces(op: ir.Operation, whole: TileType, piece: TileType) -> None:
+    pieces = get_ints(op, "pieces") or ()
+    if whole.rank != 2 or len(pieces) != 2:
+        raise fail(op, "only a 2-D tile has pieces", got=str(whole))
+    expected = TileType((whole.shape[0] // pieces[0], whole.shape[1] // pieces[1]), whole.dtype, whole.layout)
+    if piece != expected:
+        raise fail(op, "a piece has the wrong type", expected=str(expected), got=str(piece))

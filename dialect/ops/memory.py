@@ -241,6 +241,31 @@ class LdsRead(Op):
         _check_slot(op, lds_type(op.operands[0]), tile_type(op.results[0]))
 
 
+class LdsReadPart(Op):
+    """Reads one piece of every wavefront's part of an LDS slot: along ``axis`` the part is cut into ``parts`` equal
+    pieces, of which ``part`` is read."""
+
+    name = "tile.lds_read_part"
+    operands = (operand("slot", LDS),)
+    results = (result(TILE),)
+    attributes = (attribute("axis", "int"), attribute("parts", "int"), attribute("part", "int"))
+    memory: ClassVar[Memory] = "read"
+
+    @classmethod
+    def build(cls, slot: ir.Value, axis: int, parts: int, part: int, layout: str | None) -> ir.Value:
+        type_ = lds_type(slot)
+        shape = tuple(extent // parts if at == axis else extent for at, extent in enumerate(type_.shape))
+        out = TileType(shape, type_.dtype, layout)
+        return cls.create([slot], [out.mlir()], axis=axis, parts=parts, part=part).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        slot, tile = lds_type(op.operands[0]), tile_type(op.results[0])
+        axis, parts = get_int(op, "axis"), get_int(op, "parts") or 1
+        shape = tuple(extent // parts if at == axis else extent for at, extent in enumerate(slot.shape))
+        _check_slot(op, LdsType(shape, slot.dtype, slot.layout), tile)
+
+
 class LdsWrite(Op):
     """Writes a register tile to an LDS slot."""
 

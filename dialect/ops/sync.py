@@ -66,3 +66,31 @@ class WaveId(Op):
     @classmethod
     def build(cls) -> ir.Value:
         return cls.create([], [ir.IntegerType.get_signless(32)]).result
+
+
+class SetPriority(Op):
+    """The wavefront's priority (0-3) when several on a SIMD could issue: s_setprio."""
+
+    name = "tile.set_priority"
+    attributes = (attribute("level", "int"),)
+    memory: ClassVar[Memory] = "sync"
+
+    @classmethod
+    def build(cls, level: int) -> ir.Operation:
+        return cls.create([], level=level)
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        if get_int(op, "level") not in range(4):
+            raise fail(op, "a priority is 0 to 3", got=str(get_int(op, "level")))
+
+
+class ScheduleBarrier(Op):
+    """No instruction is moved across by the compiler. Makes no code."""
+
+    name = "tile.schedule_barrier"
+    memory: ClassVar[Memory] = "sync"
+
+    @classmethod
+    def build(cls) -> ir.Operation:
+        return cls.create([])

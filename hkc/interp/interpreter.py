@@ -22,7 +22,7 @@ from hkc.dialect.ops import op_class
 from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
-from hkc.interp import tile_ops
+from hkc.interp import pieces, tile_ops
 from hkc.interp.scalar_ops import Fault, make_evaluator
 from hkc.interp.values import Lds, Tile, View
 
@@ -296,6 +296,11 @@ def _plain(function: Callable[..., Any]) -> Callable[[ir.Operation], _Function]:
     return lambda _op: lambda _frame, values: function(*values)
 
 
+def _bound(function: Callable[..., Any]) -> _Function:
+    """A function of the operands, as the interpreter calls it."""
+    return lambda _frame, values: function(*values)
+
+
 _OPS: dict[str, Callable[[ir.Operation], _Function]] = {
     "tile.block_id": _block_id,
     "tile.dim": _dim,
@@ -310,6 +315,11 @@ _OPS: dict[str, Callable[[ir.Operation], _Function]] = {
     "tile.lds_alloc": _lds_alloc,
     "tile.lds_slot": _lds_slot,
     "tile.lds_read": _plain(lambda slot: slot.read()),
+    "tile.lds_read_part": lambda op: _bound(pieces.lds_read_part(op)),
+    "tile.part": lambda op: _bound(pieces.part(op)),
+    "tile.join": lambda op: _bound(pieces.join(op)),
+    "tile.set_priority": _plain(lambda: None),
+    "tile.schedule_barrier": _plain(lambda: None),
     "tile.lds_write": _plain(lambda tile, slot: slot.write(tile)),
     "tile.copy": _copy,
     "tile.wait": _plain(lambda *_tokens: None),

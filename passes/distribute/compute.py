@@ -9,13 +9,14 @@ from mlir import ir
 from mlir.dialects import arith, vector
 
 from hkc.dialect import ops
-from hkc.dialect.irdl import get_str
+from hkc.dialect.irdl import get_ints, get_str
 from hkc.dialect.types import TileType, tile_type
 from hkc.dtypes import DTYPES, DType
 from hkc.errors import InternalError
 from hkc.passes import scalars as s
 from hkc.passes.distribute.distributor import Distributor, distribution, vector_type
-from hkc.passes.distribute.vectors import length, part, splat
+from hkc.passes.distribute.vectors import length, splat
+from hkc.passes.distribute.vectors import part as items
 from hkc.passes.rebuild import Handler
 from hkc.targets import MfmaShape
 
@@ -126,6 +127,24 @@ def transpose(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     return [at[column, row] for row, column in distribution(tile_type(op.results[0])).fragments]
 
 
+def part(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    source, vectors = d.fragments(op.operands[0])
+    dist = distribution(source)
+    at = dict(zip(dist.fragments, vectors, strict=True))
+    pieces, piece = get_ints(op, "pieces") or (1, 1), get_ints(op, "piece") or (0, 0)
+    return [at[fragment] for fragment in dist.piece((pieces[0], pieces[1]), (piece[0], piece[1]))]
+
+
+def join(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    dist = distribution(tile_type(op.results[0]))
+    rows, columns = get_ints(op, "pieces") or (1, 1)
+    at = {}
+    for index, operand in enumerate(op.operands):
+        places = dist.piece((rows, columns), (index // columns, index % columns))
+        at.update(zip(places, d.get(operand), strict=True))
+    return [at[fragment] for fragment in dist.fragments]
+
+
 def _cast_op(source: DType, target: DType) -> type | None:
     """The arith op from one element type to another; None where it takes two steps."""
     if source.is_float and target.is_float:
@@ -178,9 +197,9 @@ def _shape(d: Distributor, type_: TileType) -> tuple[MfmaShape, int]:
 
 def _operand(value: ir.Value, step: int, pack: int, shape: MfmaShape) -> ir.Value:
     """One MFMA's share of a fragment, in the element type that the rocdl op takes."""
-    items = length(value) // pack
-    piece = part(value, step * items, items)
-    wanted = ir.VectorType.get([items], ir.Type.parse(shape.operand))
+    count = length(value) // pack
+    piece = items(value, step * count, count)
+    wanted = ir.VectorType.get([count], ir.Type.parse(shape.operand))
     return piece if piece.type == wanted else vector.BitCastOp(wanted, piece).result
 
 
@@ -218,4 +237,6 @@ HANDLERS: dict[str, Handler] = {
     ops.Transpose.name: transpose,
     ops.Cast.name: cast,
     ops.Mma.name: mma,
+    ops.Part.name: part,
+    ops.Join.name: join,
 }

@@ -7,7 +7,17 @@ from dataclasses import replace
 
 from mlir import ir
 
-from hkc.dialect.ops import Copy, LaneLdsCopy, LaneLdsLoad, LaneLdsLoadTransposed, LaneLdsStore, LdsRead, LdsWrite
+from hkc.dialect.irdl import get_int
+from hkc.dialect.ops import (
+    Copy,
+    LaneLdsCopy,
+    LaneLdsLoad,
+    LaneLdsLoadTransposed,
+    LaneLdsStore,
+    LdsRead,
+    LdsReadPart,
+    LdsWrite,
+)
 from hkc.dialect.types import LdsType, lds_type, tile_type, view_type
 from hkc.passes import scalars as s
 from hkc.passes.distribute.distributor import Distributor, Run, distribution, runs, vector_type
@@ -52,8 +62,14 @@ def _pieces(dist: Distribution, item_bytes: int) -> Iterator[tuple[int, Step, Ru
 
 
 def lds_read(d: Distributor, op: ir.Operation) -> list[ir.Value]:
-    type_, slot = tile_type(op.results[0]), lds_type(op.operands[0])
+    slot = lds_type(op.operands[0])
+    type_ = replace(tile_type(op.results[0]), shape=slot.shape)
     dist, load = distribution(type_), LaneLdsLoad
+    if op.name == LdsReadPart.name:
+        pieces, piece = [1, 1], [0, 0]
+        axis = get_int(op, "axis") or 0
+        pieces[axis], piece[axis] = get_int(op, "parts") or 1, get_int(op, "part") or 0
+        dist = replace(dist, fragments=dist.piece((pieces[0], pieces[1]), (piece[0], piece[1])))
     if reads_transposed(dist.layout, type_.dtype.bytes, d.target):
         dist, load = replace(dist, layout=transposed_source(dist.layout)), LaneLdsLoadTransposed
     source = d.one(op.operands[0])
@@ -109,4 +125,4 @@ def _source_offset(d: Distributor, view: ir.Value, slot: LdsType, wave_chunks: i
     return d.value(d.once(("copy source", view, slot, first), make))
 
 
-HANDLERS = {LdsRead.name: lds_read, LdsWrite.name: lds_write, Copy.name: copy}
+HANDLERS = {LdsRead.name: lds_read, LdsReadPart.name: lds_read, LdsWrite.name: lds_write, Copy.name: copy}

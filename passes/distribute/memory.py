@@ -25,28 +25,29 @@ from hkc.passes.layouts import Step
 
 
 def row_descriptor(d: Distributor, view: ir.Value, row0: ir.Value, when: ir.Value | None) -> ir.Value:
-    """A buffer descriptor that begins at row ``row0`` of a 2-D view and ends with the view's last row."""
+    """A buffer descriptor that begins at row ``row0`` of an aligned 2-D view and ends with the view's last row."""
     dtype = view_type(view).dtype
     pitch = d.stride_bytes(view, 0, dtype)
     rows, columns = (d.size(view, axis) for axis in (0, 1))
     left = s.sub(s.sub(rows, row0), 1)
+    # Rows don't overlap, so behind the last row this is negative. A maximum, not a condition: that would be joined
+    # with ``when`` anew in every iteration.
     size = s.add(s.mul(s.wide(left), pitch), s.mul(s.wide(columns), dtype.bytes))
-    some = s.compare("sge", left, 0)
-    if when is not None:
-        some = s.both([some, when])
-    size = s.select(some, size, 0)
-    return DescribeView.build(view, s.value(s.mul(s.wide(row0), pitch)), size)
+    return _describe(view, s.mul(s.wide(row0), pitch), size, when)
 
 
 def _line_descriptor(d: Distributor, view: ir.Value, first: ir.Value, when: ir.Value | None) -> ir.Value:
     """A buffer descriptor of a 1-D view from element ``first`` on."""
     item_bytes = view_type(view).dtype.bytes
-    left = s.sub(d.size(view, 0), first)
-    some = s.compare("sgt", left, 0)
+    size = s.mul(s.wide(s.sub(d.size(view, 0), first)), item_bytes)
+    return _describe(view, s.mul(s.wide(first), item_bytes), size, when)
+
+
+def _describe(view: ir.Value, start: s.Scalar, size: s.Scalar, when: ir.Value | None) -> ir.Value:
+    bounded = s.smax(size, 0)
     if when is not None:
-        some = s.both([some, when])
-    size = s.select(some, s.mul(s.wide(left), item_bytes), 0)
-    return DescribeView.build(view, s.value(s.mul(s.wide(first), item_bytes)), size)
+        bounded = s.select(when, bounded, 0)
+    return DescribeView.build(view, s.value(start, s.i64()), s.value(bounded, s.i64()))
 
 
 class _Wide:

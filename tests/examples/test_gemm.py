@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hkc as hk
+from hkc.runtime import open_device
 
 from .conftest import load_example
 
@@ -103,6 +104,30 @@ def test_tiles_and_stages(arch: str, stages: int, block: tuple[int, int, int]) -
     GEMM(a, b, c, BM=bm, BN=bn, BK=bk, STAGES=stages, DTYPE=hk.f16, device=f"emulator:{arch}")
     exact, bound = reference(a, b.T, 10)
     assert np.all(abs(c - exact) <= bound)
+
+
+@pytest.mark.parametrize("trans", ["nt", "nn", "tn", "tt"])
+@pytest.mark.parametrize("block", [(64, 64, 32), (128, 64, 64)])
+def test_pingpong_is_right_and_clean(arch: str, trans: str, block: tuple[int, int, int]) -> None:
+    """Depths with an even and an odd number of K tiles and without any, and a misaligned one."""
+    bm, bn, bk = block
+    random = np.random.default_rng(0)
+    device = open_device(f"emulator:{arch}")
+    for depth in (4 * bk, 5 * bk + 6, bk // 2, 3 * bk + 1):
+        a = random.standard_normal((depth, 150) if trans[0] == "t" else (150, depth)).astype(np.float16)
+        b = random.standard_normal((170, depth) if trans[1] == "t" else (depth, 170)).astype(np.float16)
+        c = np.full((150, 170), np.nan, np.float16)
+        with device.sanitize():
+            GEMM(
+                *(a, b, c),
+                **{"BM": bm, "BN": bn, "BK": bk, "TRANS": trans},
+                SCHEDULE="pingpong",
+                DTYPE=hk.f16,
+                device=f"emulator:{arch}",
+            )
+        assert device.reports() == []
+        exact, bound = reference(a.T if trans[0] == "t" else a, b.T if trans[1] == "t" else b, 10)
+        assert np.all(abs(c - exact) <= bound)
 
 
 @pytest.mark.parametrize("depth", [0, 33, 64, 192, 250])

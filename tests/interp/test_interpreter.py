@@ -3,7 +3,6 @@ rules."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -84,23 +83,6 @@ def test_a_wrong_sum_is_out_of_bounds() -> None:
     execute(GEMM, {"A": a, "B": b, "C": c}, (1, 1))
     dropped = round_to(a.values[:, 1:] @ b.values[:, 1:].T, BF16)
     assert (np.abs(dropped - c.values) > c.errors).mean() > 0.5
-
-
-def test_gemm_512_takes_less_than_two_seconds() -> None:
-    rng = np.random.default_rng(0)
-    a, b, c = (
-        view(rng.standard_normal((512, 512)), BF16),
-        view(rng.standard_normal((512, 512)), BF16),
-        blank((512, 512), BF16),
-    )
-    (kernel,) = parse_text(GEMM, "test.tile")
-    module = elaborate(kernel, {})
-    seconds = []
-    for _ in range(3):  # the machine may be busy with something else
-        start = time.perf_counter()
-        run(module, {"A": a, "B": b, "C": c}, (4, 4))
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 2
 
 
 def test_an_empty_sum_is_zero() -> None:

@@ -27,7 +27,7 @@ def view(module: ir.Module, index: int, values: np.ndarray, pitch: int) -> View:
     return View(values.copy(), type_.dtype, (pitch, 1))
 
 
-def run(module: ir.Module, m: int, n: int, k: int, trans: str, pad: int) -> np.ndarray:
+def run(module: ir.Module, m: int, n: int, k: int, trans: str, pad: int, block: int = 32) -> np.ndarray:
     random = np.random.default_rng(1)
     a = random.integers(-1, 2, (k, m) if trans[0] == "t" else (m, k)).astype(float)
     b = random.integers(-1, 2, (n, k) if trans[1] == "t" else (k, n)).astype(float)
@@ -37,7 +37,7 @@ def run(module: ir.Module, m: int, n: int, k: int, trans: str, pad: int) -> np.n
         "B": view(module, 1, b, b.shape[1] + pad),
         "C": view(module, 2, c, n + pad),
     }
-    interpreter.run(module, views, (-(-m // 32), -(-n // 32)))
+    interpreter.run(module, views, (-(-m // block), -(-n // block)))
     # Sums below 256 are exact even in bf16, so any order of additions gives the same result.
     expected = (a.T if trans[0] == "t" else a) @ (b.T if trans[1] == "t" else b)
     np.testing.assert_array_equal(views["C"].values, expected)
@@ -59,6 +59,16 @@ def test_gemm_after_every_pass(arch: str, m: int, n: int, k: int, stages: int, t
     for step in STEPS:
         module = compile_to(source, arch, step, BM=32, BN=32, BK=32, STAGES=stages, TRANS=trans)
         run(module, m, n, k, trans, pad)
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("trans", ["nt", "nn", "tn", "tt"])
+@pytest.mark.parametrize(("m", "n", "k"), [(70, 64, 200), (64, 130, 64), (5, 3, 37), (64, 64, 0)])
+def test_pingpong_after_every_pass(arch: str, trans: str, m: int, n: int, k: int) -> None:
+    source = (EXAMPLES / "01_gemm.tile").read_text(encoding="utf-8")
+    for step in STEPS:
+        module = compile_to(source, arch, step, BM=64, BN=64, BK=32, SCHEDULE="pingpong", TRANS=trans)
+        run(module, m, n, k, trans, 0, block=64)
 
 
 def by_hand() -> Path:

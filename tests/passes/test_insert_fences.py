@@ -55,8 +55,10 @@ def test_single_buffer_needs_a_barrier_on_both_sides(make: Make, gemm: str) -> N
 
 
 def test_register_staged_copies_wait_for_lds_writes(make: Make, gemm: str) -> None:
+    """One wait for all of a copy's registers: the second copy's four loads may still be under way."""
     module = make(gemm, "gfx942", "insert-fences")
-    assert main_loop(module) == ["lds_write", "lds_write", "wait lgkmcnt=0", "barrier", *READS]
+    writes = ["wait vmcnt=4", "lds_write", "wait vmcnt=0", "lds_write"]
+    assert main_loop(module) == [*writes, "wait lgkmcnt=0", "barrier", *READS]
 
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])

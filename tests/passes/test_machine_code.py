@@ -76,3 +76,31 @@ def test_transposed_operands_use_transposing_reads(make: Make, gemm: str) -> Non
     assert reads["ds_read_b128"] == 8
     assert reads["ds_read_b64_tr_b16"] == 16
     assert not any(name.startswith("ds_read_u") for name in reads)
+
+
+# Per wavefront and K-step of 64, of a 256x256x64 bf16 tile by 2x4 wavefronts: 128x64x64 are multiplied, 24 KB read.
+PINGPONG = {
+    "gfx942": {"MFMA": 128, "LDS reads": 24, "LDS writes": 8, "global loads": 8, "barriers": 8},
+    "gfx950": {"MFMA": 64, "LDS reads": 24, "loads to LDS": 8, "barriers": 8},
+}
+OTHERS = {"gfx942": 36, "gfx950": 40}
+
+
+def test_pingpong_spills_nothing_and_moves_no_accumulators(make: Make, gemm: str, arch: str) -> None:
+    kernel = compiled(make, gemm, arch, BM=256, BN=256, SCHEDULE="pingpong")
+    used = kernel.report.resources
+    assert (used.vgpr_spills, used.sgpr_spills, used.scratch) == (0, 0, 0)
+    assert not any("accvgpr" in line for line in loop_lines(kernel.asm))
+
+
+def test_pingpong_is_near_the_floor(make: Make, gemm: str, arch: str) -> None:
+    kernel = compiled(make, gemm, arch, BM=256, BN=256, SCHEDULE="pingpong")
+    mix = main_loop(kernel.asm)
+    assert mix is not None
+    steps = 2 if arch == "gfx950" else 1  # two LDS buffers: two K-steps an iteration
+    counts = {name: mix.kinds.get(name, 0) / steps for name in PINGPONG[arch]}
+    assert counts == PINGPONG[arch]
+    core = sum(counts.values()) - counts["barriers"]
+    assert mix.instructions / steps - core <= OTHERS[arch]
+    assert kernel.report.resources.lds <= {"gfx942": 65536, "gfx950": 131072}[arch]
+    assert kernel.report.resources.vgprs <= 256

@@ -32,16 +32,17 @@ def fences(module: ir.Module) -> list[ir.Operation]:
 
 
 def derived(module: ir.Module, op: ir.Operation) -> bool:
-    """Whether LLVM waits for the same by itself: LDS reads before the MFMA that takes them, and what is outstanding
-    behind the main loop before the masked loads' data is used."""
+    """Whether LLVM waits for the same by itself: LDS reads before the MFMA that takes them, loads into registers before
+    they are written to LDS, and what is outstanding behind the main loop before the masked loads' data is used."""
     if op.name != "tile.waitcnt":
         return False
     ops = list(walk(kernel_of(module)))
     before = [o.name for o in ops[: ops.index(op)] if o.name in ("tile.lds_write", "tile.lds_read", "tile.waitcnt")]
     writes_pending = before[-1:] == ["tile.lds_write"]
-    covers_copies = get_int(op, "vmcnt") is not None
+    covers_copies = get_int(op, "vmcnt") is not None and any(o.name == "tile.copy" for o in ops)
     behind_loop = op.parent.operation.name == "func.func"
-    return behind_loop or not (writes_pending or covers_copies)
+    orders_writes = get_int(op, "lgkmcnt") is not None and writes_pending
+    return behind_loop or not (orders_writes or covers_copies)
 
 
 def launch(arch: str, code_object: bytes, problem: tuple[int, int, int, int]) -> list[Report]:

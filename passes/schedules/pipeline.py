@@ -1,30 +1,55 @@
-"""A loop whose matmul operands are copied ahead: part of `insert-buffer-loads`.
+"""A loop whose matmul operands are copied ahead, as schedules share it: part of `insert-buffer-loads`.
 
-prologue    the first `stages` - 1 copies
-main loop   whole, aligned tiles: wait for a copy, start the one `stages` - 1 iterations on, compute
+prologue    the first copies
+main loop   whole, aligned tiles: the schedule's own
 tail loop   what is left: element by element into the first buffer, compute
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 from mlir import ir
 from mlir.dialects import scf
 
 from hkc.dialect.locations import place_of
-from hkc.dialect.ops import Aligned, Copy, Dim, LdsRead, LdsSlot, LdsWrite, Load, MaskedLoad, Wait
+from hkc.dialect.ops import (
+    Aligned,
+    Barrier,
+    Copy,
+    Dim,
+    LdsRead,
+    LdsSlot,
+    LdsWrite,
+    Load,
+    MaskedLoad,
+    Wait,
+    Waitcnt,
+)
 from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
 from hkc.passes.rebuild import Rebuilder, carried_places, make_loop, variable_place
 from hkc.passes.staged import Staged, tile_name, token_place
 
+# Marks barriers that a schedule placed; others in a program are a person's, who then places them all.
+SCHEDULED = "tile.scheduled"
 
-class Pipeline:
-    """One loop's rewriting into prologue, main loop and masked tail loop."""
 
-    def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: int) -> None:
-        self.loop, self.staged, self.stages, self.waves = loop, staged, stages, waves
+class Pipeline(ABC):
+    """One loop's rewriting into prologue, main loop and masked tail loop.
+
+    ``unroll`` iterations of the program's loop make one of the main loop. Where ``places_barriers`` is set the schedule
+    puts barriers itself, else `insert-fences` does.
+    """
+
+    places_barriers: ClassVar[bool] = False
+
+    def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: tuple[int, int]) -> None:
+        self.loop, self.staged, self.stages, self.grid = loop, staged, stages, waves
+        self.waves = waves[0] * waves[1]
+        self.unroll = 1
         self.low, self.high, self.step = list(loop.operands)[:3]
         self.start = s.known(self.low)
         self.block = loop.regions[0].blocks[0]
@@ -36,16 +61,20 @@ class Pipeline:
     def build(self) -> None:
         with ir.InsertionPoint(self.loop), place_of(self.loop):
             main_end = self.main_end()
-            tokens: list[ir.Value] = []
-            for stage in range(self.stages - 1):
-                at = s.add(self.start, stage * self.step_size)
-                tokens += self.copies(at, s.value(stage), main_end)
-            initial = list(self.loop.operands)[3:]
-            results = self.main_loop(main_end, initial, tokens)
+            results = self.main_loop(main_end, list(self.loop.operands)[3:])
             results = self.tail_loop(main_end, results)
         for old, new in zip(self.loop.results, results, strict=True):
             old.replace_all_uses_with(new)
         self.loop.erase()
+
+    @classmethod
+    def buffers(cls, stages: int, direct: bool) -> int:
+        """LDS buffers of each tile, for the `stages` asked for and LDS-direct copies or not."""
+        return stages
+
+    @abstractmethod
+    def main_loop(self, end: ir.Value, initial: list[ir.Value]) -> list[ir.Value]:
+        """Prologue and main loop up to ``end``, from the carried values ``initial``; what is carried on."""
 
     def main_end(self) -> ir.Value:
         """Where whole, aligned tiles end: the loop variable's first value that needs the masked loop."""
@@ -63,58 +92,25 @@ class Pipeline:
                 if axis == 1 and align > 1:
                     fine.append(s.holds("eq", s.bits(start, 0, align.bit_length() - 1), 0))
         room = s.smax(s.add(s.sub(last, self.start), self.step_size), 0)
-        end = s.add(self.start, s.mul(s.div(room, self.step_size), self.step_size))
+        stride = self.step_size * self.unroll
+        end = s.add(self.start, s.mul(s.div(room, stride), stride))
         whole = s.both(fine)
         with place_of(self.loop, "main_end"):
             return s.select(whole, end, self.low)
 
     def copies(self, at: s.Scalar, slot: ir.Value, main_end: ir.Value) -> list[ir.Value]:
-        """One asynchronous copy a staged tile, for the iteration that begins at ``at``."""
+        """One asynchronous copy a staged tile, for the iteration that begins at ``at`` if the main loop has it."""
         when = s.compare("slt", at, main_end)
-        tokens = []
-        for staged in self.staged:
-            with token_place(staged):
-                offsets = [s.value(at) if o == self.variable else o for o in staged.offsets]
-                tokens.append(Copy.build(staged.view, offsets, self.slot_of(staged, slot), when))
-        return tokens
+        return [self.copy(staged, at, slot, when) for staged in self.staged]
 
-    def _successor(self, slot: ir.Value, by: int) -> ir.Value:
-        """(slot + by) mod stages for a slot that is below stages."""
-        if by == 0:
-            return slot
-        moved = s.add(slot, by)
-        over, wrapped = s.compare("sge", moved, self.stages), s.sub(moved, self.stages)
-        with place_of(self.loop, "slot"):
-            return s.select(over, wrapped, moved)
+    def copy(self, staged: Staged, at: s.Scalar, slot: ir.Value, when: ir.Value | None) -> ir.Value:
+        with token_place(staged):
+            offsets = [s.value(at) if o == self.variable else o for o in staged.offsets]
+            return Copy.build(staged.view, offsets, self.slot_of(staged, slot), when)
 
-    def main_loop(self, end: ir.Value, initial: list[ir.Value], tokens: list[ir.Value]) -> list[ir.Value]:
-        carried, width = len(initial), len(self.staged)
-        places = [*carried_places(self.loop), place_of(self.loop, "slot"), *(token_place(x) for x in self.staged)]
-        places += places[carried + 1 :] * max(0, self.stages - 2)
-        bounds, inputs = (self.low, end, self.step), [*initial, s.value(0), *tokens]
-        loop, block = make_loop(bounds, inputs, variable_place(self.loop), places[: len(inputs)])
-        variable, *arguments = block.arguments
-        slot, waiting = arguments[carried], arguments[carried + 1 :]
-        with ir.InsertionPoint(block):
-            ahead = self._successor(slot, self.stages - 1)
-            at = s.add(variable, (self.stages - 1) * self.step_size)
-            if self.stages == 1:
-                waiting = self.copies(at, ahead, end)
-                Wait.build(waiting)
-            else:
-                Wait.build(waiting[:width])
-                waiting = waiting[width:] + self.copies(at, ahead, end)
-
-            def read(staged: Staged) -> ir.Value:
-                return LdsRead.build(self.slot_of(staged, slot), staged.type.layout)
-
-            yielded = self.body(variable, arguments[:carried], read)
-            kept = waiting if self.stages > 1 else []
-            scf.YieldOp([*yielded, self._successor(slot, 1) if self.stages > 1 else slot, *kept])
-        results = list(loop.results)
-        if results[carried + 1 :]:
-            Wait.build(results[carried + 1 :])
-        return results[:carried]
+    def barrier(self) -> None:
+        """A barrier of the schedule."""
+        Barrier.build().attributes[SCHEDULED] = ir.UnitAttr.get()
 
     def tail_loop(self, begin: ir.Value, initial: list[ir.Value]) -> list[ir.Value]:
         bounds = (begin, self.high, self.step)
@@ -127,11 +123,16 @@ class Pipeline:
                     offsets = [variable if o == self.variable else o for o in staged.offsets]
                     wide = plain_type(staged.type, self.waves)
                     tiles[staged.load] = MaskedLoad.build(staged.view, offsets, wide)
+            if self.places_barriers:
+                Waitcnt.build(lgkmcnt=0)
+                self.barrier()
             first, tokens = s.value(0), []
             for staged in self.staged:
                 with token_place(staged):
                     tokens.append(LdsWrite.build(tiles[staged.load], self.slot_of(staged, first)))
             Wait.build(tokens)
+            if self.places_barriers:
+                self.barrier()
 
             def read(staged: Staged) -> ir.Value:
                 return LdsRead.build(self.slot_of(staged, first), staged.type.layout)
