@@ -152,6 +152,8 @@ Pending* begin_load(Wave& w, const Instruction& in, Counter counter, uint64_t ma
     for (unsigned i = 0; i < in.dst.dwords; ++i) {
         s.overlapping |= (s.in_flight[in.dst.index + i] & mask) != 0;
         s.in_flight[in.dst.index + i] |= mask;
+        // What arrives decides; an early use is reported as that and nothing else.
+        for (uint64_t& plane : s.undefined[in.dst.index + i]) plane &= part == Part::dword ? ~mask : ~0ull;
     }
     s.last = raw;
     return raw;
@@ -173,7 +175,10 @@ uint32_t* begin_scalar_load(Wave& w, const Instruction& in, unsigned dwords) {
     p->units = dwords > 1 ? 2 : 1;
     p->data.assign(dwords, 0);
     uint32_t* data = p->data.data();
-    for (unsigned i = 0; i < dwords; ++i) s.sgpr_in_flight[in.dst.index + i] = true;
+    for (unsigned i = 0; i < dwords; ++i) {
+        s.sgpr_in_flight[in.dst.index + i] = true;
+        s.sgpr_undefined[in.dst.index + i] = 0;
+    }
     enqueue(w, std::move(p));
     return data;
 }

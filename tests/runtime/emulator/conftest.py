@@ -55,14 +55,6 @@ def compiled(text: str, arch: str) -> bytes:
     return compile_llvm(text, arch, "test.ll").hsaco
 
 
-def replace_words(code: bytes, old: Sequence[int], new: Sequence[int], *, nth: int = 0) -> bytes:
-    """The code object with the ``nth`` run of words ``old`` replaced by as many words ``new``."""
-    pattern, at = struct.pack(f"<{len(old)}I", *old), -1
-    for _ in range(nth + 1):
-        at = code.index(pattern, at + 1)
-    return code[:at] + struct.pack(f"<{len(new)}I", *new) + code[at + len(pattern) :]
-
-
 def patch_entry(code: bytes, words: Sequence[int]) -> bytes:
     """The code object with ``words`` at the start of its code (which begins its executable segment)."""
     segments_at, count = struct.unpack_from("<Q", code, 32)[0], struct.unpack_from("<H", code, 56)[0]
