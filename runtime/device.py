@@ -133,6 +133,14 @@ class Device:
         entries = self._library.reports(self.ordinal, clear=clear)
         return [Report(**entry | {"workgroup": tuple(entry["workgroup"])}) for entry in entries]
 
+    def waits(self) -> list[dict[str, int]]:
+        """The ``s_waitcnt`` and ``s_barrier`` that the last checked launch passed; empty on a GPU.
+
+        ``offset``: bytes from the kernel's first instruction. ``passed``: by how many waves, how often.
+        ``vector_loads``, ``vector_stores``, ``lds``, ``scalar``: the operations that it completed.
+        """
+        return self._library.waits(self.ordinal)
+
     def counters(self) -> dict[str, int]:
         """Wave-instructions executed since the last call, by kind, and ``launches``; empty on a GPU."""
         return self._library.counters(self.ordinal, clear=True)

@@ -60,11 +60,12 @@ _EXTRAS: dict[str, tuple[Any, ...]] = {
     "hkcGetMode": (c_int,),
     "hkcSetThreads": (c_int, c_uint),
     "hkcReports": (c_int, c_char_p, c_size_t, c_int),
+    "hkcWaits": (c_int, c_char_p, c_size_t),
     "hkcLastTrap": (c_int, c_char_p, c_size_t),
     "hkcCounters": (c_int, c_char_p, c_size_t, c_int),
     "hkcErrorDetail": (c_char_p, c_size_t),
 }
-_TEXT_FUNCTIONS = ("hkcReports", "hkcLastTrap", "hkcCounters", "hkcErrorDetail")
+_TEXT_FUNCTIONS = ("hkcReports", "hkcWaits", "hkcLastTrap", "hkcCounters", "hkcErrorDetail")
 
 
 class HipError(HkcError, RuntimeError):
@@ -100,7 +101,8 @@ class HipLibrary:
         #: True for the emulated device's library.
         self.emulated = hasattr(self._library, "hkcVersion")
         if self.emulated:
-            self._functions |= {name: self._bind(name, types) for name, types in _EXTRAS.items()}
+            extras = {name: types for name, types in _EXTRAS.items() if hasattr(self._library, name)}
+            self._functions |= {name: self._bind(name, types) for name, types in extras.items()}
         self.call("hipInit", 0)
 
     def _bind(self, name: str, types: tuple[Any, ...]) -> Any:
@@ -180,6 +182,10 @@ class HipLibrary:
     def reports(self, ordinal: int, *, clear: bool) -> list[dict[str, Any]]:
         """Checked mode's reports of the emulated device; none on a GPU."""
         return json.loads(self._text("hkcReports", ordinal, clear=clear) or "[]")
+
+    def waits(self, ordinal: int) -> list[dict[str, int]]:
+        """What the waits and barriers of the last checked launch completed; none on a GPU."""
+        return json.loads(self._text("hkcWaits", ordinal) or "[]")
 
     def counters(self, ordinal: int, *, clear: bool) -> dict[str, int]:
         """Instruction counts of the emulated device; none on a GPU."""

@@ -47,6 +47,8 @@ void attach(Workgroup& group) {
 }
 
 void detach(Workgroup& group) {
+    for (const auto& wave : group.shadow->waves)
+        for (const auto& [in, use] : wave->waits) group.run->add(use);
     delete group.shadow;
     group.shadow = nullptr;
 }
@@ -139,6 +141,14 @@ void complete_until(Wave& w, Queue& queue, size_t left) {
     while (queue.size() > left) complete_front(w, queue);
 }
 
+/// The record of a wait or barrier, for one more passage.
+WaitUse& use_of(WaveShadow& s, const Instruction& in) {
+    WaitUse& use = s.waits[&in];
+    use.pc = in.address;
+    ++use.passed;
+    return use;
+}
+
 }  // namespace
 
 /// A full counter stalls the issue: vmcnt holds 63, lgkmcnt 15. The stall guarantees the oldest operations.
@@ -176,15 +186,24 @@ void count_only(Wave& w, const Instruction& in, Counter counter) {
 
 /// Vector memory completes in order, LDS too. Scalar loads complete in any order, so nothing short of lgkmcnt(0)
 /// guarantees one. LDS operations stay ordered among themselves whatever the scalar loads do.
-void wait(Wave& w, unsigned vmcnt, unsigned lgkmcnt) {
+void wait(Wave& w, const Instruction& in, unsigned vmcnt, unsigned lgkmcnt) {
     WaveShadow& s = shadow_of(w);
+    WaitUse& use = use_of(s, in);
+    for (size_t i = 0; i + vmcnt < s.vector_queue.size(); ++i) {
+        const Pending& p = *s.vector_queue[i];
+        ++(p.dwords || !p.direct.empty() ? use.vector_loads : use.vector_stores);
+    }
     complete_until(w, s.vector_queue, vmcnt);
+    if (lgkmcnt < s.lds_queue.size()) use.lds += s.lds_queue.size() - lgkmcnt;
     complete_until(w, s.lds_queue, lgkmcnt);
-    if (lgkmcnt == 0) complete_until(w, s.scalar_queue, 0);
+    if (lgkmcnt) return;
+    use.scalar += s.scalar_queue.size();
+    complete_until(w, s.scalar_queue, 0);
 }
 
 void arrive_at_barrier(Wave& w, const Instruction& in) {
     WaveShadow& s = shadow_of(w);
+    use_of(s, in);
     s.barrier = &in;
     ++s.barriers;
     carry_over_barrier(w);

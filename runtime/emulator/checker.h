@@ -61,7 +61,7 @@ void detach(Workgroup& group);
 void begin_workgroup(Workgroup& group);
 void define_sgprs(Wave& wave, unsigned count);  ///< The launch state gave s0 ... s(count - 1) values.
 
-void wait(Wave& wave, unsigned vmcnt, unsigned lgkmcnt);
+void wait(Wave& wave, const Instruction& in, unsigned vmcnt, unsigned lgkmcnt);
 void arrive_at_barrier(Wave& wave, const Instruction& in);
 void end_wave(Wave& wave, const Instruction& in);
 void open_barrier(Workgroup& group);

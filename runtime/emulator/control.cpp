@@ -52,7 +52,7 @@ void barrier_checked(Wave& w, const Instruction& in) {
 /// simm16 of s_waitcnt: vmcnt [15:14]:[3:0], expcnt [6:4], lgkmcnt [11:8] (CDNA3 ISA guide, "S_WAITCNT").
 void wait_checked(Wave& w, const Instruction& in) {
     unsigned simm = uint16_t(in.imm);
-    checker::wait(w, (simm & 15) | (simm >> 14 & 3) << 4, simm >> 8 & 15);
+    checker::wait(w, in, (simm & 15) | (simm >> 14 & 3) << 4, simm >> 8 & 15);
 }
 
 void yield(Wave& w, const Instruction&) {

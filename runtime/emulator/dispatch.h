@@ -62,11 +62,23 @@ struct Counters {
         0;  ///< Cycles beyond the conflict-free ones; counted in checked mode only.
 };
 
+/// What one wait or barrier of the program did in checked mode, over all waves: how often it was passed, and how many
+/// operations it completed that nothing had completed before.
+struct WaitUse {
+    uint64_t pc = 0;
+    uint64_t passed = 0;
+    uint64_t vector_loads = 0;  ///< Of vector memory, with a result in VGPRs or LDS.
+    uint64_t vector_stores = 0;  ///< Of vector memory, without one.
+    uint64_t lds = 0;  ///< LDS reads and writes.
+    uint64_t scalar = 0;  ///< Scalar loads.
+};
+
 struct RunResult {
     bool trapped = false;
     std::string trap;  ///< Why: one sentence with mnemonic and address.
     std::vector<Report> reports;
     Counters counters{};
+    std::vector<WaitUse> waits;  ///< Checked mode only, by pc.
 };
 
 /// Runs the dispatch to its end (or to its first trap) and returns what happened. Never throws on account of what

@@ -164,6 +164,8 @@ hipError_t execute(const ihipModuleSymbol_t& function, const Launch& launch, Ker
     ++device.launches;
     add_counters(device.counters, result.counters);
     device.trap = result.trapped ? result.trap : std::string();
+    device.waits = std::move(result.waits);
+    for (WaitUse& use : device.waits) use.pc -= function.kernel->entry;
     bool memory_fault = false;
     for (Report& report : result.reports) {
         memory_fault |= report.kind == "memory-fault";

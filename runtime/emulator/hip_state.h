@@ -81,6 +81,7 @@ struct Device {
     std::vector<Report> reports;
     Counters counters{};
     uint64_t launches = 0;
+    std::vector<WaitUse> waits;  ///< Of the last launch, pc relative to the kernel's first instruction.
     std::string trap;  ///< Text of the last launch's trap; empty if it ran to its end.
 };
 

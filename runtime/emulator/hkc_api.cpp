@@ -59,6 +59,14 @@ std::string to_json(const Counters& counters, uint64_t launches) {
     return result + "}";
 }
 
+std::string to_json(const WaitUse& use) {
+    const auto number = [](auto value) { return std::to_string(value); };
+    return "{\"offset\": " + number(int64_t(use.pc)) + ", \"passed\": " + number(use.passed) +
+           ", \"vector_loads\": " + number(use.vector_loads) +
+           ", \"vector_stores\": " + number(use.vector_stores) + ", \"lds\": " + number(use.lds) +
+           ", \"scalar\": " + number(use.scalar) + "}";
+}
+
 bool fits(const std::string& result, const char* text, size_t size) {
     return text != nullptr && result.size() < size;
 }
@@ -127,6 +135,20 @@ HIP_API long hkcReports(int ordinal, char* text, size_t size, int clear) {
         result += "]";
         if (clear != 0 && fits(result, text, size)) device->reports.clear();
         return give(result, text, size);
+    });
+}
+
+HIP_API long hkcWaits(int ordinal, char* text, size_t size) {
+    return guarded_text([&]() -> long {
+        Device* device = device_at(ordinal);
+        if (device == nullptr) return -1;
+        const std::lock_guard lock(device->mutex);
+        std::string result = "[";
+        for (const WaitUse& use : device->waits) {
+            if (result.size() > 1) result += ", ";
+            result += to_json(use);
+        }
+        return give(result + "]", text, size);
     });
 }
 

@@ -21,6 +21,11 @@ HIP_API hipError_t hkcSetThreads(int device, unsigned threads);
 /// wave, lane, address, file, line, column.
 HIP_API long hkcReports(int device, char* text, size_t size, int clear);
 
+/// A JSON list of the s_waitcnt and s_barrier that the last launch passed in checked mode: offset from the kernel's
+/// first instruction in bytes, how often it was passed, and the number of operations (vector_loads, vector_stores, lds,
+/// scalar) that it completed and nothing before had completed.
+HIP_API long hkcWaits(int device, char* text, size_t size);
+
 /// The text of the last launch's trap; empty if it ran to its end.
 HIP_API long hkcLastTrap(int device, char* text, size_t size);
 

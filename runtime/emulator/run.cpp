@@ -49,7 +49,19 @@ void RunContext::add(const WaveCounters& c) {
     t.lds_conflict_cycles += c.lds_conflict_cycles;
 }
 
+void RunContext::add(const WaitUse& use) {
+    std::lock_guard lock(mutex_);
+    WaitUse& t = waits_[use.pc];
+    t.pc = use.pc;
+    t.passed += use.passed;
+    t.vector_loads += use.vector_loads;
+    t.vector_stores += use.vector_stores;
+    t.lds += use.lds;
+    t.scalar += use.scalar;
+}
+
 RunResult RunContext::take_result() {
+    for (const auto& [pc, use] : waits_) result_.waits.push_back(use);
     std::sort(result_.reports.begin(), result_.reports.end(), [](const Report& a, const Report& b) {
         return std::tie(a.kind, a.pc) < std::tie(b.kind, b.pc);
     });

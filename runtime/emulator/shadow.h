@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "checker.h"
@@ -60,6 +61,7 @@ struct WaveShadow {
     checker::Pending* last = nullptr;  ///< Begun by the current instruction.
     std::vector<uint64_t> scratch_defined;  ///< Lanes, for each scratch byte.
     const Instruction* barrier = nullptr;  ///< The one that the wave waits at.
+    std::unordered_map<const Instruction*, WaitUse> waits;
 
     bool anything_in_flight() const {
         return !vector_queue.empty() || !lds_queue.empty() || !scalar_queue.empty();

@@ -37,6 +37,7 @@ class RunContext {
     bool wants(const char* kind, uint64_t pc);
 
     void add(const WaveCounters& counters);
+    void add(const WaitUse& use);
     RunResult take_result();
 
  private:
@@ -44,6 +45,7 @@ class RunContext {
     std::mutex mutex_;
     RunResult result_;
     std::map<std::string, std::map<uint64_t, bool>, std::less<>> seen_;  ///< Kind -> program counters.
+    std::map<uint64_t, WaitUse> waits_;  ///< By program counter.
 };
 
 struct Workgroup {
