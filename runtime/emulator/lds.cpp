@@ -230,7 +230,7 @@ void read_transposed(Wave& w, const Instruction& in) {
         d = checker::rows(pending);
         checker::lds_read(w, in, a.at, a.mask, row_bytes, pending, 0);
     }
-    uint8_t rows[lanes][12] = {};
+    uint8_t rows[lanes][16] = {};
     for (uint64_t left = a.mask; left; left &= left - 1) {
         int lane = std::countr_zero(left);
         std::memcpy(rows[lane], w.lds + a.at[lane], row_bytes);
@@ -239,9 +239,10 @@ void read_transposed(Wave& w, const Instruction& in) {
         uint32_t result[3] = {};
         for (unsigned n = 0; n < per_row; ++n) {
             unsigned from = (lane & ~15u) | ((lane & 15) / per_row + step * n);
-            unsigned bit = (lane % per_row) * element_bits, value = 0;
-            for (unsigned i = 0; i < element_bits; ++i)
-                value |= (rows[from][(bit + i) / 8] >> ((bit + i) % 8) & 1u) << i;
+            unsigned bit = (lane % per_row) * element_bits;
+            uint16_t two;  // An element lies within the 16 bits from its first byte on.
+            std::memcpy(&two, &rows[from][bit / 8], 2);
+            uint32_t value = uint32_t(two >> bit % 8) & ((1u << element_bits) - 1);
             unsigned to = n * element_bits;
             result[to / 32] |= value << (to % 32);
             if (to % 32 + element_bits > 32) result[to / 32 + 1] |= value >> (32 - to % 32);
