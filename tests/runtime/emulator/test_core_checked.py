@@ -292,3 +292,16 @@ def test_missing_wait_gives_wrong_data_too(device: Device, llvm: Callable[[str],
     mutants = [code[:at] + S_NOP.to_bytes(4, "little") + code[at + 4 :] for at in waits]
     assert not all(run_staged(device, mutant, 64) for mutant in mutants)
     assert checked()
+
+
+@pytest.mark.parametrize(("shift", "cycles"), [(2, {"gfx942": 0, "gfx950": 0}), (7, {"gfx942": 62, "gfx950": 31})])
+def test_bank_conflicts(
+    run_words: Words, device: Device, arch: str, checked: Reports, shift: int, cycles: dict[str, int]
+) -> None:
+    """Dwords 128 bytes apart: on gfx942 the 32 lanes of a phase meet in one bank, on gfx950 all 64 in two banks."""
+    # v_lshlrev_b32_e32 v20, SHIFT, v0; ds_read_b32 v12, v20; s_waitcnt lgkmcnt(0); v_mov_b32_e32 v12, 0
+    words = [0x24280080 | shift, 0xD86C0000, 0x0C000014, 0xBF8CC07F, 0x7E180280]
+    device.counters()
+    run_words(words, inputs(1))
+    assert device.counters()["lds_conflict_cycles"] == cycles[arch]
+    assert checked() == []
