@@ -16,14 +16,13 @@ def gemm_by_hand(
     BM=128,
     BN=128,
     BK=64,
-    STAGES=2,
     DTYPE=hk.bf16,
 ):
     K = A.shape[1]
     m = hk.block(0) * BM
     n = hk.block(1) * BN
-    sA = hk.lds(STAGES, BM, BK, DTYPE)
-    sB = hk.lds(STAGES, BN, BK, DTYPE)
+    sA = hk.lds(2, BM, BK, DTYPE)
+    sB = hk.lds(2, BN, BK, DTYPE)
 
     # Copies need aligned rows and whole tiles along K; the tail loop does the rest.
     kmain = K - K % BK if hk.aligned(A) and hk.aligned(B) else 0
@@ -36,7 +35,7 @@ def gemm_by_hand(
         # Our part of this slot is there; past the barrier all parts are, and nobody reads the next slot any more.
         hk.wait(ta, tb)
         hk.barrier()
-        after = (slot + 1) % STAGES
+        after = 1 - slot
         ta = hk.copy(A[m : m + BM, k + BK : k + BK + BK], sA[after], when=k + BK < kmain)
         tb = hk.copy(B[n : n + BN, k + BK : k + BK + BK], sB[after], when=k + BK < kmain)
         acc += hk.read(sA[slot]) @ hk.read(sB[slot]).T
