@@ -37,7 +37,8 @@ struct WaveCounters {
 
 /// Fields of the MODE register (CDNA3 ISA guide, "MODE register").
 namespace mode_bits {
-inline constexpr uint32_t dx10_clamp = 1u << 8, ieee = 1u << 9, fp16_ovfl = 1u << 23;
+inline constexpr uint32_t f32_denormal_inputs = 1u << 4, dx10_clamp = 1u << 8, ieee = 1u << 9,
+                          fp16_ovfl = 1u << 23;
 }
 
 struct alignas(64) Wave {
@@ -100,6 +101,7 @@ struct MatrixArgs {
     const uint32_t* scale_a;  ///< Rows of E8M0 bytes, or nullptr.
     const uint32_t* scale_b;
     const Instruction* in;
+    uint32_t mode;
     Arch arch;
 };
 

@@ -98,6 +98,17 @@ void valu(Wave& w, const Instruction& in) {
     if (in.flags & flag_mask_out) write_mask_result(w, in, x.mask_out & x.exec);
 }
 
+/// Block scales. Of a floating-point inline constant the exponent is the scale (CDNA4 ISA guide, 7.2.1).
+HKC_INLINE const uint32_t* scale_row(const Wave& w, const Operand& o, uint32_t* spread) {
+    const uint32_t* row = source_row(w, o, spread);
+    uint32_t exponent = uint32_t(o.value) >> 23 & 0xff;
+    bool floating =
+        o.kind == OperandKind::constant && exponent >= 0x7c && exponent <= 0x81;  // 1/(2 pi) to 4.
+    if (!floating) return row;
+    for (unsigned i = 0; i < lanes; ++i) spread[i] = exponent * 0x01010101u;
+    return spread;
+}
+
 /// EXEC is ignored. A constant C is spread over its registers.
 void matrix(Wave& w, const Instruction& in) {
     alignas(64) uint32_t constant_c[32 * lanes];
@@ -116,10 +127,11 @@ void matrix(Wave& w, const Instruction& in) {
         x.c = constant_c;
     }
     if (in.src[3].kind != OperandKind::none) {
-        x.scale_a = source_row(w, in.src[3], scales.rows[0]);
-        x.scale_b = source_row(w, in.src[4], scales.rows[1]);
+        x.scale_a = scale_row(w, in.src[3], scales.rows[0]);
+        x.scale_b = scale_row(w, in.src[4], scales.rows[1]);
     }
     x.in = &in;
+    x.mode = w.mode;
     x.arch = w.arch;
     ++w.counters.mfma;
     in.kernel.matrix(x);

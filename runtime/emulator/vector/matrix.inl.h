@@ -57,10 +57,15 @@ struct alignas(64) WideRows {
 };
 
 // Widening of each element type: `items` values a lane, packed into consecutive rows from the low bits up.
+/// Of all types only this one obeys MODE's denormal control (7.4).
 struct ElementF32 {
-    static HKC_INLINE void widen(const uint32_t* rows, unsigned items, const MatrixArgs&, WideRows& out) {
+    static HKC_INLINE void widen(const uint32_t* rows, unsigned items, const MatrixArgs& x, WideRows& out) {
+        bool flush = !(x.mode & mode_bits::f32_denormal_inputs);
         for (unsigned n = 0; n < items; ++n)
-            for (unsigned i = 0; i < lanes; ++i) out.item[n][i] = as_f32(rows[n * lanes + i]);
+            for (unsigned i = 0; i < lanes; ++i) {
+                uint32_t v = rows[n * lanes + i];
+                out.item[n][i] = as_f32(flush && !(v & 0x7f800000) ? v & 0x80000000 : v);
+            }
     }
 };
 /// The mantissa is rounded to 10 bits.
@@ -152,7 +157,7 @@ static void permute_b(const Instruction& in, WideRows& b, unsigned items) {
     }
 }
 
-/// The products, added in order of k to what `d` holds.
+/// The products, added in order of k to what `c` holds.
 template <class S>
 HKC_INLINE void multiply(float* d, const float* c, const WideRows& a, const WideRows& b,
                          const Instruction& in) {
@@ -186,12 +191,47 @@ HKC_INLINE void multiply(float* d, const float* c, const WideRows& a, const Wide
     }
 }
 
+/// MODE.FP16_OVFL: a finite sum too large becomes the largest finite number (7.1, "Clamp"); infinite and NaN terms
+/// stay what they are.
+template <class S>
+static __attribute__((noinline)) void saturate(MatrixArgs& x, const uint32_t* c, const WideRows& a,
+                                               const WideRows& b) {
+    auto infinite = [](float v) { return (as_u32(v) & 0x7f800000) == 0x7f800000; };
+    for (unsigned block = 0; block < S::B; ++block)
+        for (unsigned i = 0; i < S::M; ++i)
+            for (unsigned j = 0; j < S::N; ++j) {
+                unsigned at = S::place(i, block) + j;
+                if (!infinite(as_f32(x.d[at])) || infinite(as_f32(c[at]))) continue;
+                bool special = false;
+                double sum = 0;
+                unsigned a_block = S::B > 1 ? broadcast_block(*x.in, block) : block;
+                for (unsigned g = 0; g < S::groups; ++g)
+                    for (unsigned n = 0; n < S::items; ++n) {
+                        float left = a.item[n][S::M * (a_block + S::B * g) + i];
+                        float right = b.item[n][S::N * (block + S::B * g) + j];
+                        special |= infinite(left) || infinite(right);
+                        sum += double(left) * right;
+                    }
+                if (!special) x.d[at] = (sum + double(as_f32(c[at])) < 0 ? 0x80000000 : 0) | 0x7f7fffff;
+            }
+}
+
+template <class S>
+HKC_INLINE void multiply_saturating(MatrixArgs& x, const WideRows& a, const WideRows& b) {
+    constexpr unsigned values = S::M * S::N * S::B;
+    alignas(64) uint32_t c[values];
+    for (unsigned i = 0; i < values; ++i) c[i] = x.c[i];
+    multiply<S>(reinterpret_cast<float*>(x.d), reinterpret_cast<const float*>(c), a, b, *x.in);
+    saturate<S>(x, c, a, b);
+}
+
 template <class S, class A, class B>
 void matrix_float(MatrixArgs& x) {
     WideRows a, b;
     A::widen(x.a, S::items, x, a);
     B::widen(x.b, S::items, x, b);
     if (x.in->blgp) permute_b(*x.in, b, S::items);
+    if (x.mode & mode_bits::fp16_ovfl) return multiply_saturating<S>(x, a, b);
     multiply<S>(reinterpret_cast<float*>(x.d), reinterpret_cast<const float*>(x.c), a, b, *x.in);
 }
 
@@ -209,7 +249,7 @@ void matrix_integer(MatrixArgs& x) {
         int32_t product = int32_t(sum[i]), old = int32_t(x.c[i]);
         int64_t exact = int64_t(product) + old;
         int64_t limited = exact > 0x7fffffff ? 0x7fffffff : exact < -0x80000000ll ? -0x80000000ll : exact;
-        x.d[i] = uint32_t(x.in->clamp ? limited : exact);
+        x.d[i] = uint32_t(x.mode & mode_bits::fp16_ovfl ? limited : exact);
     }
 }
 
@@ -267,12 +307,11 @@ HKC_INLINE float decode_mixed(uint32_t v, unsigned format) {
     }
 }
 
-/// 32 values a lane, each multiplied by its block's scale 2^(s - 127). Six- and four-bit values are 32 consecutive k;
+/// 32 values a lane. Six- and four-bit values are 32 consecutive k;
 /// eight-bit values are two runs of 16, the second of which is `groups` runs further on. `out` has them all by k, 32 to
 /// a lane, so that operands of different widths meet.
 template <class S>
-static void widen_mixed(const uint32_t* rows, unsigned format, const uint32_t* scale, unsigned byte,
-                        WideRows& out) {
+static void widen_mixed(const uint32_t* rows, unsigned format, WideRows& out) {
     unsigned bits = format <= bf8 ? 8 : format <= bf6 ? 6 : 4;
     for (unsigned i = 0; i < lanes; ++i) {
         unsigned row = i % S::M, group = i / S::M;
@@ -282,13 +321,43 @@ static void widen_mixed(const uint32_t* rows, unsigned format, const uint32_t* s
             unsigned at = n * bits, shift = at % 32;
             uint32_t v = rows[at / 32 * lanes + i] >> shift;
             if (shift + bits > 32) v |= rows[(at / 32 + 1) * lanes + i] << (32 - shift);
-            float value = decode_mixed(v, format);
-            if (scale) {
-                uint32_t e = scale[place] >> (8 * byte) & 0xff;
-                float factor = e == 0xff ? as_f32(0x7fc00000) : e ? as_f32(e << 23) : as_f32(0x00400000);
-                value *= factor;
+            out.item[k % 32][place] = decode_mixed(v, format);
+        }
+    }
+}
+
+/// 2^(s - 127) of each lane's scale; 0xff is NaN.
+static void scale_factors(const uint32_t* scale, unsigned byte, double* factor) {
+    for (unsigned i = 0; i < lanes; ++i) {
+        uint64_t e = scale[i] >> (8 * byte) & 0xff;
+        factor[i] = e == 0xff ? as_f64(0x7ff8000000000000) : as_f64((e + 1023 - 127) << 52);
+    }
+}
+
+/// The sum over each block of 32 k is scaled by both factors and added to the accumulator (7.2). The product of two
+/// factors exceeds single precision.
+template <class S>
+static void multiply_scaled(MatrixArgs& x, const WideRows& a, const WideRows& b, const double* scale_a,
+                            const double* scale_b) {
+    bool limit = x.mode & mode_bits::fp16_ovfl;
+    for (unsigned i = 0; i < S::M; ++i) {
+        double sum[S::N];
+        for (unsigned j = 0; j < S::N; ++j) sum[j] = as_f32(x.c[S::place(i, 0) + j]);
+        for (unsigned g = 0; g < S::groups; ++g) {
+            float products[S::N] = {};
+            for (unsigned n = 0; n < 32; ++n) {
+                float left = a.item[n][S::M * g + i];
+                for (unsigned j = 0; j < S::N; ++j) products[j] += left * b.item[n][S::N * g + j];
             }
-            out.item[k % 32][place] = value;
+            double left = scale_a[S::M * g + i];
+            for (unsigned j = 0; j < S::N; ++j)
+                sum[j] += double(products[j]) * (left * scale_b[S::N * g + j]);
+        }
+        for (unsigned j = 0; j < S::N; ++j) {
+            uint32_t bits = as_u32(float(sum[j]));
+            bool overflow =
+                (bits & 0x7fffffff) == 0x7f800000 && __builtin_fabs(sum[j]) <= 0x1.fffffffffffffp1023;
+            x.d[S::place(i, 0) + j] = limit && overflow ? bits - 1 : bits;
         }
     }
 }
@@ -297,9 +366,16 @@ template <class S>
 void matrix_mixed(MatrixArgs& x) {
     const Instruction& in = *x.in;
     WideRows a, b;
-    widen_mixed<S>(x.a, in.cbsz, x.scale_a, in.scale_sel[0], a);
-    widen_mixed<S>(x.b, in.blgp, x.scale_b, in.scale_sel[1], b);
-    multiply<S>(reinterpret_cast<float*>(x.d), reinterpret_cast<const float*>(x.c), a, b, in);
+    widen_mixed<S>(x.a, in.cbsz, a);
+    widen_mixed<S>(x.b, in.blgp, b);
+    if (!x.scale_a) {
+        if (x.mode & mode_bits::fp16_ovfl) return multiply_saturating<S>(x, a, b);
+        return multiply<S>(reinterpret_cast<float*>(x.d), reinterpret_cast<const float*>(x.c), a, b, in);
+    }
+    double factor_a[lanes], factor_b[lanes];
+    scale_factors(x.scale_a, in.scale_sel[0], factor_a);
+    scale_factors(x.scale_b, in.scale_sel[1], factor_b);
+    multiply_scaled<S>(x, a, b, factor_a, factor_b);
 }
 
 #define FLOAT_MFMA(name, M, N, K, B, A_type, B_type) \

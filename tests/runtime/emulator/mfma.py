@@ -6,6 +6,7 @@ a second time so that the emulated device can be wrong.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -197,49 +198,60 @@ class Mfma:
         return np.ascontiguousarray(registers).view(kind)[:, lane, item]
 
 
+#: LLVM's intrinsic, number of blocks, element type, type of A and B in LLVM.
+_BOTH = [
+    ("f32.32x32x1f32", 2, F32, "float"),
+    ("f32.16x16x1f32", 4, F32, "float"),
+    ("f32.4x4x1f32", 16, F32, "float"),
+    ("f32.32x32x2f32", 1, F32, "float"),
+    ("f32.16x16x4f32", 1, F32, "float"),
+    ("f32.32x32x4f16", 2, HALF, "<4 x half>"),
+    ("f32.16x16x4f16", 4, HALF, "<4 x half>"),
+    ("f32.4x4x4f16", 16, HALF, "<4 x half>"),
+    ("f32.32x32x8f16", 1, HALF, "<4 x half>"),
+    ("f32.16x16x16f16", 1, HALF, "<4 x half>"),
+    ("f32.32x32x4bf16.1k", 2, BFLOAT, "<4 x i16>"),
+    ("f32.16x16x4bf16.1k", 4, BFLOAT, "<4 x i16>"),
+    ("f32.4x4x4bf16.1k", 16, BFLOAT, "<4 x i16>"),
+    ("f32.32x32x8bf16.1k", 1, BFLOAT, "<4 x i16>"),
+    ("f32.16x16x16bf16.1k", 1, BFLOAT, "<4 x i16>"),
+    ("i32.32x32x4i8", 2, I8, "i32"),
+    ("i32.16x16x4i8", 4, I8, "i32"),
+    ("i32.4x4x4i8", 16, I8, "i32"),
+    ("i32.32x32x16.i8", 1, I8, "i64"),
+    ("i32.16x16x32.i8", 1, I8, "i64"),
+    ("f64.16x16x4f64", 1, F64, "double"),
+    ("f64.4x4x4f64", 4, F64, "double"),
+]
+_ONE = {
+    "gfx942": [("f32.32x32x4.xf32", 1, XF32, "<2 x float>"), ("f32.16x16x8.xf32", 1, XF32, "<2 x float>")],
+    "gfx950": [
+        ("f32.32x32x16.f16", 1, HALF, "<8 x half>"),
+        ("f32.16x16x32.f16", 1, HALF, "<8 x half>"),
+        ("f32.32x32x16.bf16", 1, BFLOAT, "<8 x bfloat>"),
+        ("f32.16x16x32.bf16", 1, BFLOAT, "<8 x bfloat>"),
+        ("i32.32x32x32.i8", 1, I8, "<4 x i32>"),
+        ("i32.16x16x64.i8", 1, I8, "<4 x i32>"),
+    ],
+}
+
+
 def instructions(arch: str) -> list[Mfma]:
     """Every dense MFMA of a target, f8f6f4 left out."""
-    table = [
-        *(("f32", f"{s}f32", s, k, b, F32, "float", "") for s, k, b in _single()),
-        *(("f32", f"{s}f16", s, k, b, HALF, "<4 x half>", "") for s, k, b in _half()),
-        *(("f32", f"{s}bf16.1k", s, k, b, BFLOAT, "<4 x i16>", "") for s, k, b in _half()),
-        *(("i32", f"{s}i8", s, k, b, I8, "i32", "") for s, k, b in _half()[:3]),
-        ("i32", "32x32x16.i8", "32x32x", 16, 1, I8, "i64", ""),
-        ("i32", "16x16x32.i8", "16x16x", 32, 1, I8, "i64", ""),
-    ]
-    if arch == "gfx942":
-        for s, k in (("32x32x", 4), ("16x16x", 8)):
-            table.append(("f32", f"{s}{k}.xf32", s, k, 1, XF32, "<2 x float>", ""))
-    else:
-        for s, k in (("16x16x", 32), ("32x32x", 16)):
-            table.append(("f32", f"{s}{k}.f16", s, k, 1, HALF, "<8 x half>", ""))
-            table.append(("f32", f"{s}{k}.bf16", s, k, 1, BFLOAT, "<8 x bfloat>", ""))
-        table.append(("i32", "16x16x64.i8", "16x16x", 64, 1, I8, "<4 x i32>", ""))
-        table.append(("i32", "32x32x32.i8", "32x32x", 32, 1, I8, "<4 x i32>", ""))
     made = []
-    for out, intrinsic, shape, k, blocks, element, kind, _ in table:
-        m = int(shape.split("x")[0])
-        intrinsic = intrinsic if "." in intrinsic and intrinsic[-3:] != ".1k" else intrinsic.replace(shape, f"{shape}{k}")
-        many = f"_{blocks}b" if blocks > 1 else ""
-        mnemonic = f"v_mfma_{out}_{shape}{k}{many}_{element.name}"
-        made.append(Mfma(mnemonic, m, m, k, blocks, element, element, f"{out}.{intrinsic}", kind))
+    for intrinsic, blocks, element, kind in _BOTH + _ONE[arch]:
+        match = re.match(r"(\w+)\.((\d+)x\d+x(\d+))", intrinsic)
+        assert match
+        out, shape, m, k = match[1], match[2], int(match[3]), int(match[4])
+        mnemonic = f"v_mfma_{out}_{shape}{f'_{blocks}b' if blocks > 1 else ''}_{element.name}"
+        made.append(Mfma(mnemonic, m, m, k, blocks, element, element, intrinsic, kind))
     for m, k in ((16, 32), (32, 16)):
-        for a in ("fp8", "bf8"):
-            for b in ("fp8", "bf8"):
-                shape, types = f"{m}x{m}x{k}", EIGHT_BITS[arch]
-                name = f"v_mfma_f32_{shape}_{a}_{b}"
-                made.append(Mfma(name, m, m, k, 1, types[a], types[b], f"f32.{shape}.{a}.{b}", "i64"))
-    made.append(Mfma("v_mfma_f64_16x16x4_f64", 16, 16, 4, 1, F64, F64, "f64.16x16x4f64", "double"))
-    made.append(Mfma("v_mfma_f64_4x4x4_4b_f64", 4, 4, 4, 4, F64, F64, "f64.4x4x4f64", "double"))
+        for a, left in EIGHT_BITS[arch].items():
+            for b, right in EIGHT_BITS[arch].items():
+                shape = f"{m}x{m}x{k}"
+                mnemonic = f"v_mfma_f32_{shape}_{a}_{b}"
+                made.append(Mfma(mnemonic, m, m, k, 1, left, right, f"f32.{shape}.{a}.{b}", "i64"))
     return made
-
-
-def _single() -> list[tuple[str, int, int]]:
-    return [("32x32x", 1, 2), ("16x16x", 1, 4), ("4x4x", 1, 16), ("32x32x", 2, 1), ("16x16x", 4, 1)]
-
-
-def _half() -> list[tuple[str, int, int]]:
-    return [("32x32x", 4, 2), ("16x16x", 4, 4), ("4x4x", 4, 16), ("32x32x", 8, 1), ("16x16x", 16, 1)]
 
 
 def mixed_instructions() -> list[Mfma]:
