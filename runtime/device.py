@@ -125,6 +125,16 @@ class Device:
             raise HkcError("a thread count is not negative", got=str(threads))
         self.call("hkcSetThreads", self.ordinal, threads)
 
+    def set_instruction_budget(self, instructions: int) -> None:
+        """Stops and reports a wave of the emulated device after so many instructions (about); 0 means no limit.
+
+        :raises HkcError: on a GPU.
+        """
+        self._need_emulator("an instruction budget")
+        if not 0 <= instructions < 2**64:
+            raise HkcError("an instruction budget is not negative", got=str(instructions))
+        self.call("hkcSetInstructionBudget", self.ordinal, instructions)
+
     def reports(self) -> list[Report]:
         """Checked mode's findings since the last call; none on a GPU."""
         return self._reports(clear=True)

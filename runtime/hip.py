@@ -10,7 +10,7 @@ import ctypes
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import POINTER, c_char_p, c_float, c_int, c_long, c_size_t, c_uint, c_void_p
+from ctypes import POINTER, c_char_p, c_float, c_int, c_long, c_size_t, c_uint, c_ulonglong, c_void_p
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -59,6 +59,7 @@ _EXTRAS: dict[str, tuple[Any, ...]] = {
     "hkcSetMode": (c_int, c_int),
     "hkcGetMode": (c_int,),
     "hkcSetThreads": (c_int, c_uint),
+    "hkcSetInstructionBudget": (c_int, c_ulonglong),
     "hkcReports": (c_int, c_char_p, c_size_t, c_int),
     "hkcWaits": (c_int, c_char_p, c_size_t),
     "hkcLastTrap": (c_int, c_char_p, c_size_t),

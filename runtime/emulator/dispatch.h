@@ -32,12 +32,13 @@ struct RunOptions {
     Mode mode = Mode::fast;
     unsigned threads = 0;  ///< 0: as many as the host has.
     unsigned max_reports_per_kind = 10;
+    uint64_t instruction_budget = 0;  ///< Of each wave; one that needs more is stopped and reported. 0: no limit.
 };
 
 /// One finding of checked mode, or the memory fault that ended a dispatch.
 ///
 /// Kinds: "uninitialized-register", "register-before-wait", "lds-race", "lds-before-wait", "out-of-bounds",
-/// "use-after-free", "lds-out-of-bounds", "barrier-mismatch", "memory-fault".
+/// "use-after-free", "lds-out-of-bounds", "barrier-mismatch", "memory-fault", "runaway".
 struct Report {
     std::string kind;
     std::string message;  ///< One sentence.

@@ -160,6 +160,7 @@ hipError_t execute(const ihipModuleSymbol_t& function, const Launch& launch, Ker
     RunOptions options;
     options.mode = device.mode;
     options.threads = device.threads;
+    options.instruction_budget = device.instruction_budget;
     RunResult result = run(dispatch, options, runtime.memory);
     ++device.launches;
     add_counters(device.counters, result.counters);

@@ -78,6 +78,7 @@ struct Device {
     std::mutex mutex;
     Mode mode = Mode::fast;
     unsigned threads = 0;  ///< 0: all cores.
+    uint64_t instruction_budget = 0;  ///< Of each wave; 0: no limit.
     std::vector<Report> reports;
     Counters counters{};
     uint64_t launches = 0;

@@ -122,6 +122,16 @@ HIP_API hipError_t hkcSetThreads(int ordinal, unsigned threads) {
     });
 }
 
+HIP_API hipError_t hkcSetInstructionBudget(int ordinal, unsigned long long instructions) {
+    return guarded([&] {
+        Device* device = device_at(ordinal);
+        if (device == nullptr) return finish(hipErrorInvalidDevice);
+        const std::lock_guard lock(device->mutex);
+        device->instruction_budget = instructions;
+        return hipSuccess;
+    });
+}
+
 HIP_API long hkcReports(int ordinal, char* text, size_t size, int clear) {
     return guarded_text([&]() -> long {
         Device* device = device_at(ordinal);

@@ -17,6 +17,10 @@ HIP_API int hkcGetMode(int device);
 /// How many host threads run workgroups; 0: all cores.
 HIP_API hipError_t hkcSetThreads(int device, unsigned threads);
 
+/// How many instructions a wave may take before it is stopped and reported as "runaway" (to within a few million);
+/// 0: no limit.
+HIP_API hipError_t hkcSetInstructionBudget(int device, unsigned long long instructions);
+
 /// A JSON list of the reports since the last clear (at most 1000): kind, message, instruction, pc, workgroup [x, y, z],
 /// wave, lane, address, file, line, column.
 HIP_API long hkcReports(int device, char* text, size_t size, int clear);

@@ -88,10 +88,23 @@ namespace {
 
 constexpr uint64_t time_slice = 1u << 22;  ///< Instructions before another wave gets its turn.
 
+void end_runaway(Wave& w) {
+    RunContext& run = *w.group->run;
+    const Instruction& in = *w.pc;
+    std::string text = "wave " + std::to_string(w.index) + " has not ended after " +
+                       std::to_string(w.counters.instructions) + " instructions";
+    Report report = make_report(w, in, "runaway");
+    report.lane = -1;
+    report.message = text + ", at " + report.instruction;
+    run.report(std::move(report));
+    trap(w, in, text.c_str());
+}
+
 template <Mode mode>
 void run_wave(Wave& w) {
-    uint64_t left = time_slice;
     const RunContext& run = *w.group->run;
+    uint64_t budget = run.options.instruction_budget;
+    uint64_t left = budget ? std::min(time_slice, budget) : time_slice;
     while (w.state == WaveState::running) {
         const Instruction& in = *w.pc;
         w.pc = in.next();
@@ -102,6 +115,7 @@ void run_wave(Wave& w) {
         if (--left == 0) {
             if (w.state == WaveState::running) w.state = WaveState::yielded;
             if (run.stopped()) w.state = WaveState::trapped;
+            if (budget && w.counters.instructions >= budget && w.state == WaveState::yielded) end_runaway(w);
             return;
         }
     }
