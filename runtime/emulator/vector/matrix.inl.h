@@ -44,10 +44,12 @@ struct Shape {
     static constexpr unsigned H = height;
     static constexpr unsigned B_I = (64 + N * M / H - 1) / (N * M / H), M_I = (64 / B_I) / N,
                               G = M / (H * M_I);
-    /// Where row `i` of block `b` of D begins, in values of the register rows.
+    /// Where row `i` of block `b` of D begins, in values of the register rows. The guide's formula counts the blocks of
+    /// the 4x4x4 of doubles after the rows; that its lanes run as those of B do, blocks first, is what AMD's matrix
+    /// instruction calculator and Composable Kernel's layout tests say (L{M1BN}).
     static constexpr HKC_INLINE unsigned place(unsigned i, unsigned b) {
         unsigned item = i % H + H * (i / (H * M_I) + G * (b / B_I));
-        unsigned lane = N * ((i / H) % M_I + M_I * (b % B_I));
+        unsigned lane = N * (b % B_I + B_I * ((i / H) % M_I));
         return item * lanes + lane;
     }
 };

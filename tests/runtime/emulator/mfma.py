@@ -164,14 +164,18 @@ class Mfma:
 
     @cached_property
     def result_place(self) -> tuple[Array, Array]:
-        """Lane and item of each element of C and D, by block, row and column."""
+        """Lane and item of each element of C and D, by block, row and column.
+
+        The guide has the blocks behind the rows in the lane. That differs for one instruction, the 4x4x4 of doubles, of
+        which AMD's matrix instruction calculator and Composable Kernel's layout tests say what is here.
+        """
         b, i, j = np.meshgrid(*map(np.arange, (self.B, self.M, self.N)), indexing="ij")
         h = 1 if self.double else 4
         b_i = -(-64 // (self.N * self.M // h))
         m_i = 64 // b_i // self.N
         g = self.M // (h * m_i)
         item = i % h + h * (i // (h * m_i) + g * (b // b_i))
-        return j + self.N * ((i // h) % m_i + m_i * (b % b_i)), item
+        return j + self.N * (b % b_i + b_i * ((i // h) % m_i)), item
 
     def pack(self, codes: Array, element: Element) -> Array:
         """Registers (waves, 64 lanes, dwords) of matrices (waves, B, rows, K)."""

@@ -57,7 +57,7 @@ class Shape:
         m_i = 64 // b_i // self.n
         g = self.m // (height * m_i)
         item = i % height + height * (i // (height * m_i) + g * (b // b_i))
-        return j + self.n * ((i // height) % m_i + m_i * (b % b_i)), item
+        return j + self.n * (b % b_i + b_i * ((i // height) % m_i)), item
 
 
 SHAPES = [
