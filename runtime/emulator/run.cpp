@@ -115,7 +115,6 @@ void run_wave(Wave& w) {
         if (--left == 0) {
             if (w.state == WaveState::running) w.state = WaveState::yielded;
             if (run.stopped()) w.state = WaveState::trapped;
-            if (budget && w.counters.instructions >= budget && w.state == WaveState::yielded) end_runaway(w);
             return;
         }
     }
@@ -132,6 +131,9 @@ void run_workgroup(Workgroup& group) {
             Wave& w = group.waves[i];
             if (w.state == WaveState::yielded) w.state = WaveState::running;
             if (w.state == WaveState::running) run_wave<mode>(w);
+            bool living_on = w.state == WaveState::yielded || w.state == WaveState::at_barrier;
+            uint64_t budget = group.run->options.instruction_budget;
+            if (budget && living_on && w.counters.instructions >= budget) end_runaway(w);
             if (w.state == WaveState::trapped || group.run->stopped()) return;
             if (w.state == WaveState::ended) continue;
             ++living;
