@@ -76,6 +76,7 @@ void begin_workgroup(Workgroup& group) {
         s.last = nullptr;
         s.scratch_defined.assign(group.waves[i].private_segment, 0);
         s.barrier = nullptr;
+        s.history = {};
     }
 }
 
@@ -89,6 +90,7 @@ void before(Wave& w, const Instruction& in) {
     WaveShadow& s = shadow_of(w);
     s.last = nullptr;
     check_registers(w, in);
+    hazard::step(w, in);
     if (!(in.flags & flag_memory)) flow_undefined(w, in);
 }
 

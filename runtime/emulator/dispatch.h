@@ -38,7 +38,8 @@ struct RunOptions {
 /// One finding of checked mode, or the memory fault that ended a dispatch.
 ///
 /// Kinds: "uninitialized-register", "register-before-wait", "lds-race", "lds-before-wait", "out-of-bounds",
-/// "use-after-free", "lds-out-of-bounds", "barrier-mismatch", "memory-fault", "runaway".
+/// "use-after-free", "lds-out-of-bounds", "barrier-mismatch", "memory-fault", "runaway",
+/// "hazard".
 struct Report {
     std::string kind;
     std::string message;  ///< One sentence.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checker.h"
+#include "hazard.h"
 #include "workgroup.h"
 
 namespace hkc::emu {
@@ -62,6 +63,7 @@ struct WaveShadow {
     std::vector<uint64_t> scratch_defined;  ///< Lanes, for each scratch byte.
     const Instruction* barrier = nullptr;  ///< The one that the wave waits at.
     std::unordered_map<const Instruction*, WaitUse> waits;
+    hazard::History history;
 
     bool anything_in_flight() const {
         return !vector_queue.empty() || !lds_queue.empty() || !scalar_queue.empty();
