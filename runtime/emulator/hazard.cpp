@@ -100,11 +100,10 @@ void check_vgpr_write(const Check& c, const Operand& written) {
             else if (p.dot && mark.in->info != c.in.info)
                 c.need(mark, dot_to_other, "overwrites ", vgpr_name(i));
         }
-        if (!c.traits.valu) continue;
         const Mark& reader = c.history.read_as_c[i];
         if (recent(c.history, reader))
             c.need(reader, overwrite_c(*reader.in, c.wave.arch), "overwrites ", vgpr_name(i));
-        if (recent(c.history, c.history.stored[i]))
+        if (c.traits.valu && recent(c.history, c.history.stored[i]))
             c.need(c.history.stored[i], wide_store_to_overwrite, "overwrites ", vgpr_name(i));
     }
 }

@@ -52,6 +52,7 @@ void add_matrix(Traits& t, std::string_view name) {
     if (!name.starts_with("v_mfma_") && !name.starts_with("v_smfmac_")) return;
     bool f32 = name.ends_with("_f32");
     t.matrix = name.ends_with("_f64") ? Matrix::dgemm : f32 ? Matrix::sgemm : Matrix::xdl;
+    t.formats = name.ends_with("_f8f6f4");
     for (const MatrixShape& s : shapes) {
         if (!contains(name, s.shape)) continue;
         t.passes[0] = s.passes[0];
@@ -109,10 +110,10 @@ const Traits& traits_of(const Instruction& in) {
 }
 
 unsigned passes(const Instruction& in, Arch arch) {
-    unsigned n = traits_of(in).passes[arch == Arch::gfx950 ? 1 : 0];
-    // f8f6f4 takes twice as long if A or B has eight bits (CDNA4 ISA guide); 0 and 1 are fp8 and bf8. LLVM 22 counts
-    // the short time for its wait states, and so does this: longer ones would find fault with all that it compiles.
-    return n;
+    const Traits& t = traits_of(in);
+    // f8f6f4 takes twice as long if A or B has eight bits (CDNA4 ISA guide); formats 0 and 1 are fp8 and bf8.
+    bool eight_bits = t.formats && (in.cbsz < 2 || in.blgp < 2);
+    return t.passes[arch == Arch::gfx950 ? 1 : 0] * (eight_bits ? 2 : 1);
 }
 
 unsigned matrix_to_matrix(const Instruction& producer, const Instruction& consumer, MatrixUse use,

@@ -26,6 +26,7 @@ struct Traits {
     bool reads_m0 = false;  ///< Loads to LDS, messages.
     bool get_mode = false, set_mode = false;  ///< s_getreg, s_setreg.
     Matrix matrix = Matrix::none;
+    bool formats = false;  ///< A and B have the formats that cbsz and blgp name.
     uint8_t passes[2] = {0, 0};  ///< By target: gfx942, gfx950.
 
     bool memory() const { return vector_memory || lds; }
@@ -42,7 +43,7 @@ enum class MatrixUse : uint8_t { c_exact, c_overlapped, a_or_b };
 unsigned matrix_to_matrix(const Instruction& producer, const Instruction& consumer, MatrixUse use, Arch arch);
 /// A matrix result that a vector ALU or memory instruction reads, or overwrites.
 unsigned matrix_to_other(const Instruction& producer, bool consumer_is_memory, Arch arch);
-/// A vector ALU instruction overwrites what a matrix instruction reads as C.
+/// A vector ALU instruction, or (LLVM) a load, overwrites what a matrix instruction reads as C.
 unsigned overwrite_c(const Instruction& reader, Arch arch);
 
 // CDNA3 ISA guide, 4.5 and table 37; CDNA4 ISA guide, 4.5 and table 38. The same on both targets.
