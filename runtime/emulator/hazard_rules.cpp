@@ -1,5 +1,6 @@
 #include "hazard_rules.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -84,9 +85,12 @@ Traits make_traits(const OpcodeInfo& info) {
 
 const Traits nothing;
 
-/// gfx950's XDL instructions of more than two passes take one wait state more (CDNA4 ISA guide, table 38).
-unsigned extra(const Instruction& producer, Arch arch) {
-    return arch == Arch::gfx950 && passes(producer, arch) > 2 ? 1 : 0;
+/// Wait states until an XDL result is in its registers: passes + 3, on gfx950 one more for more than two passes (ISA
+/// guides, tables 37 and 38; LLVM). LLVM looks back 19 wait states, so that it never asks for the 20 of 16 passes; Triton's
+/// kernels rely on 19, and so no more is asked for here.
+unsigned xdl_result(const Instruction& producer, Arch arch) {
+    unsigned n = passes(producer, arch);
+    return std::min(n + 3 + (arch == Arch::gfx950 && n > 2 ? 1 : 0), longest);
 }
 
 unsigned dgemm_to_matrix(const Instruction& producer, const Instruction& consumer, MatrixUse use, Arch arch) {
@@ -130,7 +134,7 @@ unsigned matrix_to_matrix(const Instruction& producer, const Instruction& consum
             if (!xdl) return to_xdl ? 0 : n;
             return n + 1 + (arch == Arch::gfx950 && (to_xdl || n > 2) ? 1 : 0);
         case MatrixUse::a_or_b:
-            return xdl ? n + 3 + extra(producer, arch) : n + 2;
+            return xdl ? xdl_result(producer, arch) : n + 2;
     }
     return 0;
 }
@@ -143,7 +147,7 @@ unsigned matrix_to_other(const Instruction& producer, bool consumer_is_memory, A
             if (consumer_is_memory) return 18;
             return arch == Arch::gfx950 ? 19 : 11;
         case Matrix::xdl:
-            return n + 3 + extra(producer, arch);
+            return xdl_result(producer, arch);
         default:
             return n + 2;
     }

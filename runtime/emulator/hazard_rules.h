@@ -66,6 +66,6 @@ inline constexpr unsigned m0_to_reader = 1;
 inline constexpr unsigned wide_store_to_overwrite =
     2;  ///< By a vector ALU instruction, of three or more dwords.
 inline constexpr unsigned mode_to_mode = 2;
-inline constexpr unsigned longest = 20;  ///< No rule needs more.
+inline constexpr unsigned longest = 19;  ///< No rule needs more.
 
 }  // namespace hkc::emu::hazard

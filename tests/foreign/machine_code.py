@@ -43,6 +43,21 @@ class Instruction:
         matrix = (opcode >= 0x35 and opcode & 0x7E != 0x58) or 0x2C <= opcode <= 0x2E
         return self.word >> 23 == 0x1A7 and matrix
 
+    @property
+    def is_vector_alu(self) -> bool:
+        """VOP1, VOP2 and VOPC have bit 31 clear; VOP3 and VOP3P begin with 110100."""
+        return (self.word >> 31 == 0 or self.word >> 26 == 0x34) and not self.is_mfma
+
+    @property
+    def is_vector_memory(self) -> bool:
+        """FLAT, GLOBAL, SCRATCH; MUBUF, MTBUF."""
+        return self.word >> 26 in (0x37, 0x38, 0x3A)
+
+
+def moved_behind(code: bytes, at: Instruction, end: int) -> bytes:
+    """The code object with the one dword of an instruction moved to byte ``end``, behind what follows it."""
+    return code[: at.position] + code[at.position + 4 : end] + code[at.position : at.position + 4] + code[end:]
+
 
 def patched(code: bytes, at: Instruction, word: int) -> bytes:
     """The code object with the dword of an instruction replaced."""
