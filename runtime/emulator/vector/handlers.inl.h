@@ -8,6 +8,7 @@ std::span<const Binding> compare_bindings();
 std::span<const Binding> floating_bindings();
 std::span<const Binding> packed_bindings();
 std::span<const Binding> matrix_bindings();
+std::span<const Binding> conversion_bindings();
 
 namespace {
 
@@ -148,7 +149,7 @@ VectorVariant variant() {
              floating_bindings(),
              packed_bindings(),
              matrix_bindings(),
-             {},
+             conversion_bindings(),
              {},
              {}}};
 }

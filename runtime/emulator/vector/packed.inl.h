@@ -107,27 +107,17 @@ HKC_INLINE uint32_t clamp_u32(int64_t v) {
     return v > 0xffffffffll ? ~0u : uint32_t(v);
 }
 
-/// A multiple of one that a scaled conversion uses: the exponent of the scale operand alone.
-HKC_INLINE float power_of(float scale) {
-    return as_f32(as_u32(scale) & 0x7f800000);
-}
-
 /// Two values to the half of the destination that op_sel[3] names.
-template <bool e5m2, bool scaled>
+template <bool e5m2>
 HKC_INLINE void pack_fp8(RowArgs& x) {
     const Fp8Format format = fp8_format(x.arch, e5m2);
     bool saturate = x.mode & mode_bits::fp16_ovfl;
     unsigned shift = x.in->op_sel & 8 ? 16 : 0;
-    const uint32_t *a = x.s[0], *b = x.s[1], *c = x.s[2], *m = x.m;
+    const uint32_t *a = x.s[0], *b = x.s[1], *m = x.m;
     uint32_t* d = x.d;
     HKC_LANES {
-        float p = as_f32(a[i]), q = as_f32(b[i]);
-        if (scaled) {
-            float scale = power_of(as_f32(c[i]));
-            p /= scale;
-            q /= scale;
-        }
-        uint32_t r = f32_to_fp8(p, format, saturate) | f32_to_fp8(q, format, saturate) << 8;
+        uint32_t r = f32_to_fp8(as_f32(a[i]), format, saturate) | f32_to_fp8(as_f32(b[i]), format, saturate)
+                                                                      << 8;
         write(d, i, m[i], (d[i] & ~(0xffffu << shift)) | r << shift);
     }
 }
@@ -151,17 +141,14 @@ HKC_INLINE void unpack_fp8(RowArgs& x) {
     uint32_t* d = x.d;
     HKC_LANES write(d, i, m[i], as_u32(fp8_to_f32(a[i] & 0xff, format)));
 }
-template <bool e5m2, bool scaled>
+template <bool e5m2>
 HKC_INLINE void unpack_fp8_pair(RowArgs& x) {
     const Fp8Format format = fp8_format(x.arch, e5m2);
-    unsigned shift = scaled && x.in->op_sel & 1 ? 16 : 0;
-    const uint32_t *a = x.s[0], *b = x.s[1], *m = x.m;
+    const uint32_t *a = x.s[0], *m = x.m;
     uint32_t* d = x.d;
     HKC_LANES {
-        uint32_t v = a[i] >> shift;
-        float scale = scaled ? power_of(as_f32(b[i])) : 1.0f;
-        uint32_t low = as_u32(fp8_to_f32(v & 0xff, format) * scale);
-        uint32_t high = as_u32(fp8_to_f32(v >> 8 & 0xff, format) * scale);
+        uint32_t low = as_u32(fp8_to_f32(a[i] & 0xff, format));
+        uint32_t high = as_u32(fp8_to_f32(a[i] >> 8 & 0xff, format));
         write(d, i, m[i], low);
         write(d + lanes, i, m[i], high);
     }
@@ -233,18 +220,14 @@ const Binding bindings[] = {
     DOT("4_u32_u8", 8, false),
     DOT("8_i32_i4", 4, true),
     DOT("8_u32_u4", 4, false),
-    HKC_ROWS("v_cvt_pk_fp8_f32", pack_fp8<false, false>(x)),
-    HKC_ROWS("v_cvt_pk_bf8_f32", pack_fp8<true, false>(x)),
-    HKC_ROWS("v_cvt_scalef32_pk_fp8_f32", pack_fp8<false, true>(x)),
-    HKC_ROWS("v_cvt_scalef32_pk_bf8_f32", pack_fp8<true, true>(x)),
+    HKC_ROWS("v_cvt_pk_fp8_f32", pack_fp8<false>(x)),
+    HKC_ROWS("v_cvt_pk_bf8_f32", pack_fp8<true>(x)),
     HKC_ROWS("v_cvt_sr_fp8_f32", round_fp8<false>(x)),
     HKC_ROWS("v_cvt_sr_bf8_f32", round_fp8<true>(x)),
     HKC_ROWS("v_cvt_f32_fp8", unpack_fp8<false>(x)),
     HKC_ROWS("v_cvt_f32_bf8", unpack_fp8<true>(x)),
-    HKC_ROWS("v_cvt_pk_f32_fp8", unpack_fp8_pair<false, false>(x)),
-    HKC_ROWS("v_cvt_pk_f32_bf8", unpack_fp8_pair<true, false>(x)),
-    HKC_ROWS("v_cvt_scalef32_pk_f32_fp8", unpack_fp8_pair<false, true>(x)),
-    HKC_ROWS("v_cvt_scalef32_pk_f32_bf8", unpack_fp8_pair<true, true>(x)),
+    HKC_ROWS("v_cvt_pk_f32_fp8", unpack_fp8_pair<false>(x)),
+    HKC_ROWS("v_cvt_pk_f32_bf8", unpack_fp8_pair<true>(x)),
 };
 
 }  // namespace
