@@ -32,7 +32,8 @@ struct RunOptions {
     Mode mode = Mode::fast;
     unsigned threads = 0;  ///< 0: as many as the host has.
     unsigned max_reports_per_kind = 10;
-    uint64_t instruction_budget = 0;  ///< Of each wave; one that needs more is stopped and reported. 0: no limit.
+    uint64_t instruction_budget =
+        0;  ///< Of each wave; one that needs more is stopped and reported. 0: no limit.
 };
 
 /// One finding of checked mode, or the memory fault that ended a dispatch.

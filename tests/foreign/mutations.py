@@ -8,7 +8,7 @@ nonsense in its registers, so a mutant that computes the same bits in every laun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -123,6 +123,29 @@ def mutations(code: bytes, kernel: str) -> Iterator[Mutation]:
                 yield Mutation(at, name, at.word | FIELDS[name])
 
 
+def smaller_mutations(code: bytes, kernel: str) -> Iterator[Mutation]:
+    """Every wait with one counter a step higher: it lets one more operation be outstanding."""
+    for at in instructions(code, kernel):
+        if not at.is_wait:
+            continue
+        for name, mask in FIELDS.items():
+            value = _gather(at.word, mask)
+            if name != "expcnt" and value < _gather(mask, mask):
+                yield Mutation(at, name, at.word & ~mask | _scatter(value + 1, mask))
+
+
+def _bits(mask: int) -> list[int]:
+    return [bit for bit in range(16) if mask >> bit & 1]
+
+
+def _gather(word: int, mask: int) -> int:
+    return sum((word >> bit & 1) << i for i, bit in enumerate(_bits(mask)))
+
+
+def _scatter(value: int, mask: int) -> int:
+    return sum((value >> i & 1) << bit for i, bit in enumerate(_bits(mask)))
+
+
 class Experiment:
     """One kernel's launches, and verdicts over its mutants."""
 
@@ -133,9 +156,6 @@ class Experiment:
         self.code, self.kernel = first.code, first.kernel
         self.originals = [launch.run(device) for launch in launches]
         assert not any(run.faulty for run in self.originals)
-
-    def mutations(self) -> list[Mutation]:
-        return list(mutations(self.code, self.kernel))
 
     def verdict(self, mutation: Mutation) -> str:
         """Either "reported", the rule that excludes the mutant, or "MISSED" with what speaks against it."""
@@ -167,7 +187,7 @@ class Experiment:
             total.update(self.originals[i].waits[mutation.at.offset])
         vector = mutation.what in ("removed", "vmcnt")
         scalar_or_lds = mutation.what in ("removed", "lgkmcnt")
-        if vector and total["vector_loads"] or scalar_or_lds and total["lds"] + total["scalar"]:
+        if (vector and total["vector_loads"]) or (scalar_or_lds and total["lds"] + total["scalar"]):
             return ""
         if vector and total["vector_stores"]:
             return "completes global stores only, which no register or LDS byte depends on"
@@ -195,9 +215,9 @@ def _completed(use: dict[str, int]) -> int:
     return sum(use.get(name, 0) for name in ("vector_loads", "lds", "scalar"))
 
 
-def survey(experiment: Experiment) -> dict[str, list[str]]:
-    """All mutants by verdict."""
+def survey(experiment: Experiment, mutants: Iterable[Mutation]) -> dict[str, list[str]]:
+    """The mutants by verdict."""
     verdicts: dict[str, list[str]] = {}
-    for mutation in experiment.mutations():
+    for mutation in mutants:
         verdicts.setdefault(experiment.verdict(mutation), []).append(str(mutation))
     return verdicts

@@ -13,7 +13,7 @@ from hkc.runtime import open_device
 
 from .machine_code import Instruction, instructions, moved_behind
 from .mutations import recorded
-from .test_mutations import ALL, CASES
+from .test_missing_waits import ALL, CASES
 
 REACH = 20  # Instructions; no rule of the ISA guides needs more wait states.
 PADDING = 3  # More s_nop than this in a row fill up space, behind the code and before an aligned entry.
@@ -25,8 +25,8 @@ EXPECTED = {"clang gfx942": 3, "clang gfx950": 7, "triton gfx942": 10, "triton g
 def matrix_nops(code: bytes, kernel: str) -> Iterator[tuple[Instruction, int]]:
     """Each s_nop that delays an instruction for a matrix instruction's sake, with the byte where that one ends.
 
-    Others of one or two wait states lie between two vector ALU instructions, or between two of vector memory, where LLVM
-    ends a clause whose addresses would be overwritten if it were replayed.
+    Others of one or two wait states lie between two vector ALU instructions, or between two of vector memory, where
+    LLVM ends a clause whose addresses would be overwritten if it were replayed.
     """
     code_list = instructions(code, kernel)
     for index, nop in enumerate(code_list):

@@ -6,7 +6,7 @@ is not reported must fall under one of that module's rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..formats import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16
 from . import test_clang_matrix as clang_matrix
 from . import test_triton as triton
 from .conftest import Runner
-from .mutations import Experiment, recorded, survey
+from .mutations import Experiment, Mutation, mutations, recorded, smaller_mutations, survey
 
 Work = Callable[[Device], object]
 BOTH = ("gfx942", "gfx950")
@@ -120,15 +120,28 @@ case("hkc gemm_by_hand", own("02_gemm_by_hand", "gemm_by_hand", BM=64, BN=64, BK
 ALL = [pytest.param(name, arch, id=f"{name} {arch}") for name, (_, archs) in CASES.items() for arch in archs]
 
 
-@pytest.mark.parametrize(("name", "arch"), ALL)
-def test_every_missing_wait_is_reported_or_shown_needless(name: str, arch: str, record_property: Any) -> None:
+def weaken(name: str, arch: str, mutants: Callable[[bytes, str], Iterator[Mutation]]) -> dict[str, list[str]]:
+    """The verdicts over the mutants of a case; none may be missed or out of reach."""
     device = open_device(f"emulator:{arch}")
     with recorded() as launches:
         CASES[name][0](device)
-    verdicts = survey(Experiment(device, launches))
-    record_property("verdicts", {verdict: len(mutants) for verdict, mutants in verdicts.items()})
-    for verdict, mutants in verdicts.items():
-        print(verdict, *mutants, sep="\n  ")
+    experiment = Experiment(device, launches)
+    verdicts = survey(experiment, mutants(experiment.code, experiment.kernel))
+    for verdict, which in verdicts.items():
+        print(verdict, *which, sep="\n  ")
     assert not [verdict for verdict in verdicts if verdict.startswith("MISSED")]
     assert "not reached by the launches" not in verdicts
+    return verdicts
+
+
+@pytest.mark.parametrize(("name", "arch"), ALL)
+def test_every_missing_wait_is_reported_or_shown_needless(name: str, arch: str) -> None:
+    verdicts = weaken(name, arch, mutations)
+    assert len(verdicts.get("reported", [])) >= 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "arch"), ALL)
+def test_waits_one_step_higher(name: str, arch: str) -> None:
+    verdicts = weaken(name, arch, smaller_mutations)
     assert len(verdicts.get("reported", [])) >= 2
