@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from hkc.errors import HkcError
+from hkc.errors import HkcError, Span
 
 
 def read_bytes(path: Path) -> bytes:
@@ -26,7 +26,14 @@ def read_text(path: Path) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise HkcError(f"{path}: line {line} is not UTF-8 text (byte {error.start})") from None
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise HkcError(
+            "the file is not UTF-8 text",
+            Span(str(path), line, column),
+            expected="UTF-8",
+            got=f"the byte 0x{data[error.start]:02x}",
+            hint="save the file as UTF-8",
+        ) from None
 
 
 def write_bytes(path: Path, data: bytes, *, make_folder: bool = False) -> None:
