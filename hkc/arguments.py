@@ -148,6 +148,8 @@ def _numpy_array(name: str, value: Any, dtype: DType) -> Array:
 def _torch_array(name: str, value: Any) -> Array:
     if value.device.type != "cpu" or str(value.layout) != "torch.strided":
         raise HkcError(f"argument {name} is not a dense CPU tensor", got=f"{value.layout} on {value.device}")
+    if value.untyped_storage().device.type != "cpu":
+        raise HkcError(f"argument {name} is a tensor without memory", got=f"a {type(value).__name__}")
     dtype = _element_type(name, str(value.dtype).removeprefix("torch."))
     if value.is_neg():
         raise HkcError(f"argument {name} is a lazily negated tensor", hint="pass x.resolve_neg()")

@@ -65,7 +65,7 @@ class InternalError(HkcError):
 
 def _source_line(span: Span) -> str | None:
     try:
-        lines = Path(span.file).read_text(encoding="utf-8").splitlines()
+        lines = Path(span.file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError, ValueError):
         return None
     return lines[span.line - 1] if 1 <= span.line <= len(lines) else None

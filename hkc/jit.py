@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hkc import knobs
-from hkc.errors import HkcError
+from hkc.errors import HkcError, Span
 
 if TYPE_CHECKING:
     from hkc.driver.compile import CompiledKernel
@@ -38,6 +38,10 @@ class Kernel:
         grid: Callable[..., Any] | tuple[Any, ...] | None = None,
         waves: tuple[int, int] | None = None,
     ) -> None:
+        if not callable(source) and not hasattr(source, "parameters"):
+            raise HkcError(
+                "@hk.kernel takes a function", expected="a function written with def", got=f"a {type(source).__name__}"
+            )
         self._source = source
         self._grid = grid
         self._waves = waves
@@ -152,13 +156,26 @@ def _device(spec: str | None, arch: str | None) -> Device:
 
 
 def kernel(
-    *, grid: Callable[..., Any] | tuple[Any, ...], waves: tuple[int, int] | None = None
+    function: None = None,
+    /,
+    *,
+    grid: Callable[..., Any] | tuple[Any, ...] | None = None,
+    waves: tuple[int, int] | None = None,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a Python function a kernel.
 
     ``grid`` gives 1 to 3 numbers of workgroups from dimension symbols,
     scalar arguments and constants; ``waves`` is how many wavefronts share a tile, rows and columns.
+    Raises HkcError without a grid (and so for a bare ``@hk.kernel``).
     """
+    if function is not None or grid is None:
+        code = getattr(function, "__code__", None)
+        raise HkcError(
+            "a kernel needs its grid",
+            Span(code.co_filename, code.co_firstlineno, 1) if code is not None else None,
+            expected="the number of workgroups along 1 to 3 axes",
+            hint="@hk.kernel(grid=lambda M, BM: hk.cdiv(M, BM))",
+        )
     return lambda function: Kernel(function, grid, waves)
 
 

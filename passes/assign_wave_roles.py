@@ -7,8 +7,7 @@ layout.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mlir import ir
 
@@ -17,7 +16,7 @@ from hkc.dialect.locations import span_of
 from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
-from hkc.passes.infer_layouts import PLAIN
+from hkc.passes.infer_layouts import PLAIN, layout_classes
 from hkc.passes.layouts import WaveSplit, divides, flip, parse_layout, plain_layout
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.schedules import SCHEDULES
@@ -53,12 +52,22 @@ def with_split(layout: str, waves: tuple[int, int]) -> str:
     return replace(parsed, split=split).text()
 
 
-def laid_out(type_: TileType, waves: tuple[int, int]) -> TileType | None:
+@dataclass(frozen=True)
+class _Tile:
+    """A value with its tile type and the longest run that it may have in a plain layout."""
+
+    value: ir.Value
+    type: TileType
+    run: int
+
+
+def _laid_out(tile: _Tile, waves: tuple[int, int]) -> TileType | None:
     """The type with its layout spread over the wavefronts, None where it does not divide."""
+    type_ = tile.type
     if type_.layout in (PLAIN, flip(PLAIN)):
         flipped = type_.layout != PLAIN
         shape = type_.shape[::-1] if flipped else type_.shape
-        layout = plain_layout(shape, waves[0] * waves[1], longest_run(type_))
+        layout = plain_layout(shape, waves[0] * waves[1], tile.run)
         if layout is None:
             return None
         return replace(type_, layout=(layout.transposed() if flipped else layout).text())
@@ -67,22 +76,31 @@ def laid_out(type_: TileType, waves: tuple[int, int]) -> TileType | None:
     return replace(type_, layout=text) if divides(parse_layout(text), (shape[0], shape[1])) else None
 
 
-def _tiles(function: ir.Operation) -> Iterator[tuple[ir.Value, TileType]]:
-    for op in walk(function):
+def _tiles(function: ir.Operation) -> list[_Tile]:
+    """All tiles. Those of one layout class have the runs of their widest element type: a conversion moves nothing."""
+    ops = list(walk(function))
+    classes = layout_classes(ops)
+    found = []
+    runs: dict[ir.Value, int] = {}
+    for op in ops:
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
             type_ = try_parse_type(value.type)
             if isinstance(type_, TileType):
-                yield value, type_
+                root, _ = classes.find(value)
+                runs[root] = min(runs.get(root, longest_run(type_)), longest_run(type_))
+                found.append((value, type_, root))
+    return [_Tile(value, type_, runs[root]) for value, type_, root in found]
 
 
-def _fits(tiles: list[tuple[ir.Value, TileType]], waves: tuple[int, int]) -> ir.Value | None:
+def _fits(tiles: list[_Tile], waves: tuple[int, int]) -> ir.Value | None:
     """A tile that can't be spread over the wavefronts, None if all can."""
     count = waves[0] * waves[1]
-    for value, type_ in tiles:
+    for tile in tiles:
+        value = tile.value
         moved = value.owner.name in ("tile.load", "tile.lds_read") if not _is_argument(value) else False
-        if laid_out(type_, waves) is None:
+        if _laid_out(tile, waves) is None:
             return value
-        if moved and plain_layout(type_.shape, count, longest_run(type_)) is None:
+        if moved and plain_layout(tile.type.shape, count, longest_run(tile.type)) is None:
             return value
     return None
 
@@ -111,7 +129,7 @@ def _candidates(function: ir.Operation, target: Target) -> list[tuple[int, int]]
 
 
 def _choose(function: ir.Operation, target: Target) -> tuple[int, int]:
-    tiles = list(_tiles(function))
+    tiles = _tiles(function)
     asked = get_ints(function, "tile.waves")
     if asked is not None:
         waves = (asked[0], asked[1]) if len(asked) == 2 else (0, 0)
@@ -153,7 +171,7 @@ def assign_wave_roles(module: ir.Module, target: Target) -> None:
             raise HkcError(f"unknown schedule {schedule!r}", span_of(op), expected=" or ".join(SCHEDULES), got=schedule)
     waves = _choose(function, target)
     function.attributes["tile.waves"] = ir.DenseI64ArrayAttr.get(list(waves))
-    for value, type_ in _tiles(function):
-        spread = laid_out(type_, waves)
+    for tile in _tiles(function):
+        spread = _laid_out(tile, waves)
         assert spread is not None
-        value.set_type(spread.mlir())
+        tile.value.set_type(spread.mlir())

@@ -17,6 +17,7 @@ from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.layouts import flip
 from hkc.passes.rebuild import kernel_of
+from hkc.passes.supported import check_elements
 from hkc.targets import MfmaShape, Target
 
 PLAIN = "rows"
@@ -148,15 +149,22 @@ def _stored_transposed(classes: Classes, stores: list[ir.Value], root: ir.Value)
     return sum(flips) * 2 > len(flips)
 
 
-def infer_layouts(module: ir.Module, target: Target) -> None:
-    """Puts a layout into the type of every tile (see the module's text)."""
-    ops = list(walk(kernel_of(module)))
+def layout_classes(ops: list[ir.Operation]) -> Classes:
+    """The classes of a kernel's ops, with no layout demanded yet."""
     classes = Classes()
     for op in ops:
         _relate(op, classes)
+        if op.name == "tile.mma":
+            classes.unite(op.operands[2], op.results[0])
+    return classes
+
+
+def infer_layouts(module: ir.Module, target: Target) -> None:
+    """Puts a layout into the type of every tile (see the module's text)."""
+    ops = list(walk(kernel_of(module)))
+    check_elements(ops, target)
+    classes = layout_classes(ops)
     matmuls = [op for op in ops if op.name == "tile.mma"]
-    for op in matmuls:
-        classes.unite(op.operands[2], op.results[0])
     stores = [op.operands[0] for op in ops if op.name == "tile.store"]
     for op in matmuls:
         shape, pack = choose_mfma(op, target)

@@ -38,6 +38,7 @@ from hkc.passes.access import may_be_wide
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_staging import slot_source, stage_through_registers
 from hkc.passes.staging import stage_operands
+from hkc.passes.supported import check_registers
 from hkc.passes.swizzle import Access, solve
 from hkc.targets import Target
 
@@ -57,6 +58,7 @@ def insert_buffer_loads(module: ir.Module, target: Target) -> None:
             _split_store(op)
     _swizzle(function, target)
     _check_budget(function, target)
+    check_registers(walk(function), target)
 
 
 def _split_load(op: ir.Operation) -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from hkc.dialect.verify import verify_module
+from hkc.dialect.types import TileType, try_parse_type
+from hkc.dialect.verify import verify_module, walk
 from hkc.errors import HkcError
 from hkc.passes.assign_wave_roles import assign_wave_roles
 from hkc.passes.infer_layouts import infer_layouts
@@ -18,6 +19,7 @@ from hkc.passes.insert_buffer_loads import insert_buffer_loads
 from hkc.passes.insert_fences import insert_fences
 from hkc.passes.lower_to_rocdl import lower_to_rocdl
 from hkc.passes.map_mfma import map_mfma
+from hkc.passes.rebuild import kernel_of
 from hkc.targets import Target, get_target
 
 ARCH = "tile.arch"
@@ -92,6 +94,36 @@ def find_pass(name: str) -> Pass:
         if candidate.name == name:
             return candidate
     raise HkcError(f"unknown pass {name!r}", expected=", ".join(p.name for p in PASSES), got=name)
+
+
+def check_ready(module: ir.Module, step: Pass) -> None:
+    """Raises HkcError if a pass can't run on a module: it names no arch, has been through a later pass, or its tiles
+    lack what earlier ones give them."""
+    arch_of(module)
+    names = [p.name for p in PASSES]
+    index = names.index(step.name)
+    later = [name for name in done(module) if name in names[index + 1 :]]
+    if later:
+        raise HkcError(f"{step.name} comes too late: the module has been through {later[-1]}")
+    layouts = [t.layout for t in _tile_types(module)]
+    needed = None
+    if index > 0 and any(layout is None for layout in layouts):
+        needed = "infer-layouts"
+    elif index > 1 and any(" by " not in layout for layout in layouts if layout):
+        needed = "assign-wave-roles"
+    elif step.name == "lower-to-rocdl" and layouts:
+        needed = "map-mfma"
+    if needed is not None:
+        before = names[names.index(needed) : index]
+        raise HkcError(
+            f"{step.name} comes too early: the module has not been through {needed}",
+            hint=f"--passes {','.join([*before, step.name])}",
+        )
+
+
+def _tile_types(module: ir.Module) -> list[TileType]:
+    types = [try_parse_type(result.type) for op in walk(kernel_of(module)) for result in op.results]
+    return [t for t in types if isinstance(t, TileType)]
 
 
 def run_passes(

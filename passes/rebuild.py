@@ -13,7 +13,7 @@ from mlir import ir
 from mlir.dialects import scf
 
 from hkc.dialect.locations import location_of, name_of, place_of
-from hkc.errors import InternalError
+from hkc.errors import HkcError, InternalError
 
 # The first argument is the Rebuilder (of the subclass that the handler is for).
 Handler = Callable[[Any, ir.Operation], Sequence[ir.Value] | None]
@@ -161,11 +161,11 @@ def _names(op: ir.Operation) -> list[str]:
 
 
 def kernel_of(module: ir.Module) -> ir.Operation:
-    """The module's kernel function. Raises InternalError if there is none."""
+    """The module's kernel function. Raises HkcError if there is none."""
     for op in module.body.operations:
         if op.operation.name in ("func.func", "llvm.func") and "tile.kernel" in op.operation.attributes:
             return op.operation
-    raise InternalError("the module holds no kernel")
+    raise HkcError("the module holds no kernel", hint="feed a dump that hkc wrote with --dump-ir")
 
 
 def body_of(function: ir.Operation) -> ir.Block:

@@ -17,6 +17,7 @@ from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
+from hkc.passes.invariants import hoist, is_inside
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_staging import goes_direct
 from hkc.passes.schedules import SCHEDULES
@@ -101,18 +102,6 @@ def _through_lds(tile: ir.Value, lds: ir.Value, type_: TileType) -> ir.Value:
     return LdsRead.build(slot, type_.layout)
 
 
-def _inside(value: ir.Value, loop: ir.Operation) -> bool:
-    """Whether a value is defined inside the loop."""
-    block = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
-    while True:
-        owner = block.owner.operation
-        if owner == loop:
-            return True
-        if owner.name in ("func.func", "builtin.module"):
-            return False
-        block = owner.block
-
-
 def _pipelinable(loop: ir.Operation, load: ir.Operation) -> bool:
     """Whether each offset is the loop variable itself or loop-invariant, with steps that keep alignment."""
     step = s.known(loop.operands[2])
@@ -121,4 +110,6 @@ def _pipelinable(loop: ir.Operation, load: ir.Operation) -> bool:
     align = element_alignment(tile_type(load.results[0]).dtype)
     if not isinstance(step, int) or step < 1 or step % align:
         return False
-    return all(o == variable or not _inside(o, loop) for o in offsets)
+    for offset in offsets:
+        hoist(offset, loop)
+    return all(o == variable or not is_inside(o, loop) for o in offsets)

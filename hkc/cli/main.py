@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
+import os
 import sys
 import tempfile
 import traceback
@@ -31,6 +34,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: the process's own); returns the exit code."""
+    _prepare_output()
     options = make_parser().parse_args(arguments)
     try:
         code: int = options.run(options)
@@ -49,8 +53,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("error: there is not enough memory for this", file=sys.stderr)
         return HkcError.exit_code
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
+            print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
+            return HkcError.exit_code
         print(render(_unexpected(error)), file=sys.stderr)
         return InternalError.exit_code
+
+
+def _prepare_output() -> None:
+    """Programs are UTF-8 text, whatever the locale says; a closed stdout takes everything."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
+        sys.stdout.reconfigure(encoding="utf-8")
 
 
 def _unexpected(error: Exception) -> InternalError:

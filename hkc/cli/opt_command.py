@@ -25,14 +25,16 @@ def run(options: argparse.Namespace) -> int:
     from hkc.dialect.context import parse_module
     from hkc.dialect.verify import verify_module
     from hkc.driver.dump import module_text
-    from hkc.passes.pipelines import find_pass, run_passes, set_arch
+    from hkc.passes.pipelines import check_ready, find_pass, run_passes, set_arch
 
     passes = [find_pass(name) for name in options.passes.split(",") if name]
     module = parse_module(text, str(options.file))
     verify_module(module)
     if options.arch:
         set_arch(module, options.arch)
-    run_passes(module, passes)
+    for step in passes:
+        check_ready(module, step)
+        run_passes(module, [step])
     result = module_text(module)
     if options.output is None:
         sys.stdout.write(result)

@@ -31,7 +31,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_program_arguments(parser)
     add = parser.add_argument
     add("--check", action="store_true", help="compare with the fp64 interpreter of the program")
-    add("--seed", type=int, default=0, metavar="N", help="seed of the random inputs (default: 0)")
+    add("--seed", type=_seed, default=0, metavar="N", help="seed of the random inputs (default: 0)")
     add("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an argument's values")
     add("--output", action="append", default=[], metavar="NAME=FILE.npy", help="save an argument afterwards")
     add("--device", metavar="DEVICE", help="emulator, hip, or one of several: hip:1 (default: HKC_DEVICE)")
@@ -39,6 +39,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--report", action="store_true", help="print registers, LDS, occupancy, the main loop, compile times")
     add("--json", action="store_true", help="print what was found as JSON, and nothing else")
     parser.set_defaults(run=run)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a number, 0 or more")
+    return int(text)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -33,7 +33,7 @@ def load(key: str) -> tuple[dict[str, Any], dict[str, bytes]] | None:
         for name, size in entry["sizes"].items():
             parts[name] = zlib.decompress(body[offset : offset + size])
             offset += size
-    except (OSError, ValueError, KeyError, TypeError, zlib.error):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error):
         return None
     return entry["data"], parts
 

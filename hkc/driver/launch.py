@@ -64,6 +64,10 @@ def open_device(spec: str | None, arch: str | None) -> Device:
     target."""
     from hkc.runtime.device import open_device
 
+    if spec is not None and not isinstance(spec, str):
+        raise HkcError(
+            "a device is given by its name", expected="for example 'emulator:gfx950' or 'hip:0'", got=repr(spec)
+        )
     device = open_device(spec, arch=arch)
     if arch is not None and device.arch != arch:
         raise HkcError(f"the device is {device.arch}, the kernel is wanted for {arch}")

@@ -89,6 +89,11 @@ def link(obj: bytes) -> bytes:
         except OSError as error:
             raise HkcError(f"cannot start the linker {command[0]}: {error.strerror}") from None
         if done.returncode != 0:
-            words = done.stderr.decode(errors="replace").strip()
+            words = done.stderr.decode(errors="replace").strip() or f"it ended with status {done.returncode}"
             raise InternalError(f"the linker {' '.join(command)} failed", notes=[(words, None)])
-        return (Path(folder) / "kernel.hsaco").read_bytes()
+        try:
+            return (Path(folder) / "kernel.hsaco").read_bytes()
+        except OSError:
+            raise HkcError(
+                f"the linker {' '.join(command)} made no code object", hint="set HKC_LLD to an ld.lld"
+            ) from None

@@ -67,9 +67,10 @@ def describe(module: ir.Module, arch: str, constants: dict[str, str] | None = No
         return None
     loaded, stored = _accessed(function, _LOADS), _accessed(function, _STORES)
     parameters = []
-    for argument, attributes in zip(
-        function.regions[0].blocks[0].arguments, function.attributes["arg_attrs"], strict=True
-    ):
+    arguments = list(function.regions[0].blocks[0].arguments)
+    # MLIR drops the attribute when there are no arguments.
+    described = function.attributes["arg_attrs"] if arguments else ()
+    for argument, attributes in zip(arguments, described, strict=True):
         name, type_ = attributes["tile.name"].value, parse_type(argument.type)
         if isinstance(type_, ViewType):
             number = argument.arg_number

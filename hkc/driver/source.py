@@ -89,7 +89,7 @@ def _import_file(path: Path) -> ModuleType:
 
     Its code knows the file by the name given, so that places are shown as for other programs.
     """
-    text = read_text(path)
+    text = read_text(path).removeprefix("\ufeff")
     module = ModuleType(f"_hkc_program_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses and pickle look their module up

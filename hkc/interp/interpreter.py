@@ -74,7 +74,9 @@ def run(
         raise HkcError("there is no tile kernel in the module to interpret")
     decoder = _Decoder()
     block = decoder.block(function.regions[0].blocks[0])
-    names = [attributes["tile.name"].value for attributes in function.attributes["arg_attrs"]]
+    block_arguments = function.regions[0].blocks[0].arguments
+    described = function.attributes["arg_attrs"] if len(block_arguments) else ()
+    names = [attributes["tile.name"].value for attributes in described]
     values = [arguments[name] for name in names]
     extents = (*grid, 1, 1)[:3]
     total = extents[0] * extents[1] * extents[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 
 from hkc.dtypes import DTYPES, DType, dtype
@@ -99,6 +100,8 @@ def _checked(constant: syntax.Constant, value: object) -> object:
     """A given value as the kind of the constant's default."""
     default = constant.default
     converted = _from_text(value, default) if isinstance(value, str) else value
+    if not isinstance(converted, int) and hasattr(converted, "__index__"):
+        converted = operator.index(converted)  # NumPy's integers
     if isinstance(converted, int) and not isinstance(converted, bool) and isinstance(default, float):
         converted = float(converted)
     if not isinstance(converted, bool | int | float | str | DType):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -54,9 +55,11 @@ def find(function: Callable[..., Any], what: str) -> tuple[Source, FunctionNode]
     code = getattr(function, "__code__", None)
     if code is None:
         raise HkcError(f"{what} is no Python function", got=type(function).__name__)
+    where = Span(code.co_filename, code.co_firstlineno, 1)
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise HkcError(f"{what} is an async function", where, expected="a function written with plain def")
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    where = Span(code.co_filename, code.co_firstlineno, 1)
     if not lines:
         raise HkcError(
             f"the source of {what} is not available", where, hint="write the kernel in a file or a notebook cell"

@@ -173,3 +173,9 @@ def test_torch_tensors() -> None:
         convert_array("t", torch.zeros(2, 2).to_sparse())
     with pytest.raises(HkcError, match="element type"):
         convert_array("t", torch.zeros(2, dtype=torch.complex64))
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.zeros(2, 2)
+    with pytest.raises(HkcError, match="without memory"):
+        convert_array("t", fake)

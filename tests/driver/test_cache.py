@@ -37,6 +37,12 @@ def test_a_half_written_entry_is_absent(cache_folder: Path, keep: int) -> None:
     assert cache.load(KEY) == (DATA, PARTS)
 
 
+@pytest.mark.parametrize("text", ["null", "[]", "3", '{"format": 1, "data": 1, "sizes": 2}', "[" * 100_000])
+def test_an_entry_of_something_else_is_absent(cache_folder: Path, text: str) -> None:
+    (cache_folder / f"{KEY}.hkc").write_text(text)
+    assert cache.load(KEY) is None
+
+
 def test_a_flipped_bit_anywhere_is_noticed(cache_folder: Path) -> None:
     cache.store(KEY, DATA, PARTS)
     entry = cache_folder / f"{KEY}.hkc"

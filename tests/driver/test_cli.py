@@ -92,6 +92,23 @@ def test_opt_runs_passes_and_the_result_resumes(hkc: Run, tile_file: Path, tmp_p
     assert (tmp_path / "llvm.hsaco").read_bytes() == (tmp_path / "whole.hsaco").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("dump", "passes", "message"),
+    [
+        ("00_tile", "assign-wave-roles", "assign-wave-roles comes too early: the module has not been through infer"),
+        ("00_tile", "infer-layouts,map-mfma", "map-mfma comes too early: the module has not been through assign"),
+        ("04_insert-fences", "lower-to-rocdl", "lower-to-rocdl comes too early: the module has not been through map"),
+        ("00_tile", "lower-to-rocdl", "--passes infer-layouts,assign-wave-roles,insert-buffer-loads,insert-fences,"),
+        ("06_lower-to-rocdl", "map-mfma", "map-mfma comes too late: the module has been through lower-to-rocdl"),
+    ],
+)
+def test_passes_out_of_order(hkc: Run, tile_file: Path, dump: str, passes: str, message: str) -> None:
+    assert hkc("compile", tile_file, "--dump-ir", "dump")[0] == 0
+    code, out, err = hkc("opt", f"dump/{dump}.mlir", "--passes", passes, "--arch", "gfx950")
+    assert (code, out) == (2, "")
+    assert message in err
+
+
 def test_one_of_several_kernels(hkc: Run, tmp_path: Path) -> None:
     (tmp_path / "two.tile").write_text(TILE + TILE.replace("kernel scale", "kernel other"))
     code, _, err = hkc("compile", "two.tile")
@@ -140,6 +157,9 @@ def test_a_python_file(hkc: Run, tmp_path: Path) -> None:
         (["none.py"], ["none.py defines no kernel"]),
         (["raises.py"], ["raises.py:2:1: error: the Python program stopped with ValueError: oh no"]),
         (["syntax.py"], ["syntax.py:1:", "Python can't read this"]),
+        (["bare.py"], ["bare.py:2:1: error: a kernel needs its grid", "hint: @hk.kernel(grid="]),
+        (["async.py"], ["async.py:2:1: error: the kernel f is an async function"]),
+        (["empty.mlir"], ["the module holds no kernel", "hint: "]),
     ],
 )
 def test_bad_input_is_exit_2_with_a_message(
@@ -153,6 +173,9 @@ def test_bad_input_is_exit_2_with_a_message(
     (tmp_path / "none.py").write_text("import hkc\n")
     (tmp_path / "raises.py").write_text("import hkc\nraise ValueError('oh no')\n")
     (tmp_path / "syntax.py").write_text("def f(:\n")
+    (tmp_path / "bare.py").write_text("import hkc as hk\n@hk.kernel\ndef f(): pass\n")
+    (tmp_path / "async.py").write_text("import hkc as hk\n@hk.kernel(grid=(1,))\nasync def f(): pass\n")
+    (tmp_path / "empty.mlir").write_text("")
     before = sorted(tmp_path.rglob("*"))
     code, out, err = hkc("compile", *arguments)
     assert (code, out) == (2, "")
@@ -167,6 +190,7 @@ def test_bad_input_is_exit_2_with_a_message(
         (["opt", "m.mlir", "--passes", "no-such-pass"], "unknown pass 'no-such-pass'"),
         (["opt", "m.mlir", "--passes", "infer-layouts"], "the module names no arch"),
         (["opt", "m.mlir"], "required: --passes"),
+        (["run", "scale.tile", "--seed", "-1"], "--seed: -1 is not a number"),
         (["compile"], "required: FILE"),
         (["compile", "scale.tile", "--emit", "pdf"], "invalid choice: 'pdf'"),
         (["paint"], "invalid choice: 'paint'"),
@@ -209,6 +233,39 @@ def test_a_closed_pipe_is_no_traceback(tile_file: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("stdout", "code", "message"),
+    [(">&-", 0, ""), (">/dev/full", 2, "error: cannot write the output: No space left on device\n")],
+)
+def test_stdout_that_takes_nothing(tile_file: Path, stdout: str, code: int, message: str) -> None:
+    command = f"{sys.executable} -m hkc.cli compile {tile_file} --emit mlir {stdout}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, message)
+
+
+def test_programs_are_utf_8_in_any_locale(tile_file: Path) -> None:
+    tile_file.write_text(tile_file.read_text().replace("x", "\u00e9"), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "hkc.cli", "compile", str(tile_file), "--emit", "tile"],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "\u00e9 = X[" in done.stdout.decode("utf-8") or "\u00e9 = A[" in done.stdout.decode("utf-8")
+
+
+def test_a_kernel_without_arguments(hkc: Run, tmp_path: Path) -> None:
+    (tmp_path / "none.tile").write_text("kernel none() grid (2) {\n    pass\n}\n")
+    assert hkc("run", "none.tile", "--check", "--device", "emulator")[0] == 0
+
+
+def test_a_python_file_with_a_byte_order_mark(hkc: Run, tmp_path: Path) -> None:
+    text = 'import hkc as hk\n@hk.kernel(grid=(1,))\ndef f(X: hk.View["N", hk.f32]):\n    X[0:64] = X[0:64] + 1\n'
+    (tmp_path / "bom.py").write_text("\ufeff" + text, encoding="utf-8")
+    assert hkc("compile", "bom.py", "--emit", "tile")[0] == 0
 
 
 def test_ctrl_c_is_no_traceback(tmp_path: Path) -> None:

@@ -93,6 +93,13 @@ def test_a_linker_that_fails_is_an_internal_error(program: str, monkeypatch: pyt
         link.link(b"")
 
 
+def test_a_linker_that_makes_nothing(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(program).write_text("#!/bin/sh\nexit 0\n")
+    monkeypatch.setenv("HKC_LLD", program)
+    with pytest.raises(HkcError, match="made no code object"):
+        link.link(b"")
+
+
 def test_a_linker_that_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "ld.lld"
     broken.write_bytes(b"\x7fELF, not really")

@@ -55,6 +55,12 @@ def test_sizes_and_scalars() -> None:
     assert type(sizes["alpha"]) is float
 
 
+def test_integers_of_numpy_serve() -> None:
+    constants, _ = bind(kernel(), {"EXTRA": np.int64(3), "BM": np.int32(64), "SCALE": np.int8(2)})
+    assert [constants[n] for n in ("EXTRA", "BM", "SCALE")] == [3, 64, 2.0]
+    assert [type(constants[n]) for n in ("EXTRA", "BM", "SCALE")] == [int, int, float]
+
+
 @pytest.mark.parametrize(
     ("definitions", "message", "expected", "hint"),
     [

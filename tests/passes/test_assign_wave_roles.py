@@ -6,7 +6,7 @@ import pytest
 from mlir import ir
 
 from hkc.dialect.irdl import get_ints
-from hkc.dialect.types import tile_type
+from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.layouts import distribute
@@ -87,3 +87,19 @@ def test_unknown_schedule_is_an_error_that_lists_the_known(make: Make, gemm: str
         make(gemm, "gfx950", "assign-wave-roles", SCHEDULE="zigzag")
     assert caught.value.expected == "uniform or pingpong"
     assert caught.value.span is not None
+
+
+MIXED = """
+kernel mixed(A: view[M, N, i8], B: view[M, N, f64], C: view[M, N, f16]) grid (1) {
+    x = A[0 : 32, 0 : 64].to(f64) + B[0 : 32, 0 : 64]
+    C[0 : 32, 0 : 64] = where(x < 0.0, -x, x).to(f16)
+}
+"""
+
+
+def test_tiles_that_conversions_join_have_one_layout(make: Make) -> None:
+    # Runs of two: what the widest access moves of the widest type.
+    module = make(MIXED, "gfx950", "assign-wave-roles")
+    tiles = [try_parse_type(value.type) for op in walk(kernel_of(module)) for value in op.results]
+    layouts = {t.layout for t in tiles if isinstance(t, TileType)}
+    assert layouts == {"rows(2,32) by 4/1,1/1"}

@@ -91,3 +91,26 @@ kernel k(A: view[64, 64, bf16], C: view[64, 64, bf16]) grid (1) {
 def test_waiting_twice_on_a_register_staged_copy_is_an_error(make: Make) -> None:
     with pytest.raises(HkcError, match="token is used twice"):
         make(TWICE, "gfx942", "insert-buffer-loads")
+
+
+INVARIANT = """
+kernel f(A: view[M, K, bf16], B: view[64, K, bf16], C: view[M, 64, f32], p: i32) grid (cdiv(M, 64)) {
+    acc = zeros(64, 64, f32)
+    for k in range(0, K, 64) {
+        m = ROW
+        acc += A[m : m + 64, k : k + 64] @ B[0 : 64, k : k + 64].T
+    }
+    C[block(0) * 64 : (block(0) + 1) * 64, 0 : 64] = acc
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "pipelined"),
+    [("block(0) * 64", True), ("(block(0) + p // 3) * 64", True), ("block(0) * 64 // p", False), ("k", True)],
+)
+def test_what_a_loop_computes_anew_is_moved_before_it(make: Make, row: str, pipelined: bool) -> None:
+    # A division by what may be 0 stays where it stood.
+    module = make(INVARIANT.replace("ROW", row), "gfx950", "insert-buffer-loads")
+    copies = [op for op in walk(kernel_of(module)) if op.name == "tile.copy" and op.parent.name == "scf.for"]
+    assert len(copies) == 1 + pipelined
