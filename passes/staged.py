@@ -1,4 +1,4 @@
-"""A matmul operand on its way through LDS: what `staging.py` and `pipelining.py` share."""
+"""A matmul operand on its way through LDS: what `staging.py` and `schedules/` share."""
 
 from __future__ import annotations
 

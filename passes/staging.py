@@ -62,7 +62,7 @@ def stage_operands(module: ir.Module, waves: tuple[int, int], target: Target) ->
             stage_in_place(load, waves[0] * waves[1], allocate(function, load, 1))
     for loop, loads in loops.items():
         schedule = SCHEDULES[get_str(loop, "tile.schedule") or DEFAULT_SCHEDULE]
-        direct = all(goes_direct(_slot_type(load), waves[0] * waves[1], target) for load in loads)
+        direct = any(goes_direct(_slot_type(load), waves[0] * waves[1], target) for load in loads)
         buffers = schedule.buffers(_stages(loop), direct)
         staged = [Staged(load, allocate(function, load, buffers)) for load in loads]
         schedule(loop, staged, buffers, waves).build()

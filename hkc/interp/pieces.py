@@ -24,7 +24,8 @@ def _axis(extent: int, waves: int, pieces: int, piece: int) -> np.ndarray:
 def _indices(shape: tuple[int, ...], layout: str, pieces: tuple[int, ...], piece: tuple[int, ...]) -> Indices:
     splits = parse_layout(layout).split
     rows, columns = (_axis(shape[a], splits[a].count, pieces[a], piece[a]) for a in (0, 1))
-    return np.ix_(rows, columns)
+    down, across = np.ix_(rows, columns)
+    return down, across
 
 
 def part(op: ir.Operation) -> Callable[[Tile], Tile]:

@@ -138,7 +138,7 @@ def part(d: Distributor, op: ir.Operation) -> list[ir.Value]:
 def join(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     dist = distribution(tile_type(op.results[0]))
     rows, columns = get_ints(op, "pieces") or (1, 1)
-    at = {}
+    at: dict[tuple[int, int], ir.Value] = {}
     for index, operand in enumerate(op.operands):
         places = dist.piece((rows, columns), (index // columns, index % columns))
         at.update(zip(places, d.get(operand), strict=True))

@@ -69,7 +69,7 @@ class Pipeline(ABC):
 
     @classmethod
     def buffers(cls, stages: int, direct: bool) -> int:
-        """LDS buffers of each tile, for the `stages` asked for and LDS-direct copies or not."""
+        """LDS buffers of each tile, for the `stages` asked for; ``direct``: some copies are LDS-direct."""
         return stages
 
     @abstractmethod
