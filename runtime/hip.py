@@ -65,8 +65,9 @@ _EXTRAS: dict[str, tuple[Any, ...]] = {
     "hkcLastTrap": (c_int, c_char_p, c_size_t),
     "hkcCounters": (c_int, c_char_p, c_size_t, c_int),
     "hkcErrorDetail": (c_char_p, c_size_t),
+    "hkcCoverage": (c_char_p, c_size_t),
 }
-_TEXT_FUNCTIONS = ("hkcReports", "hkcWaits", "hkcLastTrap", "hkcCounters", "hkcErrorDetail")
+_TEXT_FUNCTIONS = ("hkcReports", "hkcWaits", "hkcLastTrap", "hkcCounters", "hkcErrorDetail", "hkcCoverage")
 
 
 class HipError(HkcError, RuntimeError):
@@ -191,6 +192,10 @@ class HipLibrary:
     def counters(self, ordinal: int, *, clear: bool) -> dict[str, int]:
         """Instruction counts of the emulated device; none on a GPU."""
         return json.loads(self._text("hkcCounters", ordinal, clear=clear) or "{}")
+
+    def coverage(self) -> dict[str, list[dict[str, Any]]]:
+        """The emulated device's opcode rows by target (``family``, ``opcode``, ``mnemonic``, ``executed``)."""
+        return json.loads(self._text("hkcCoverage") or "{}")
 
 
 @cache

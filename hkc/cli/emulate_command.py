@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hkc.cli.coverage import print_coverage
 from hkc.cli.findings import print_findings
 from hkc.cli.progress import progress
 from hkc.driver.files import read_bytes, write_bytes
@@ -27,15 +30,25 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """The command's options."""
     parser = commands.add_parser("emulate", help="run a code object on the emulated device", allow_abbrev=False)
     add = parser.add_argument
-    add("file", metavar="OBJ.hsaco", type=Path, help="a linked code object, hkc's or another compiler's")
+    add("file", metavar="OBJ.hsaco", type=Path, nargs="?", help="a linked code object, hkc's or another compiler's")
     add("--kernel", metavar="NAME", help="the kernel (default: the only one)")
-    add("--arch", metavar="ARCH", help="the target, for an offload bundle of several")
+    add("--arch", metavar="ARCH", help="the target, for an offload bundle of several or --coverage")
     add("--grid", default="1", metavar="X[,Y[,Z]]", help="workgroups (default: 1)")
     add("--block", metavar="X[,Y[,Z]]", help="lanes of a workgroup (default: the most it was compiled for)")
     add("--arg", action="append", default=[], metavar="KIND:VALUE", help=_ARGUMENT_HELP)
     add("--lds", type=int, default=0, metavar="BYTES", help="dynamic LDS (default: 0)")
     add("--output", action="append", default=[], metavar="N=FILE.npy", help="save the buffer of argument N (0-based)")
     add("--sanitize", action="store_true", help="run in checked mode")
+    add("--threads", type=int, default=0, metavar="N", help="host threads; 1 is deterministic (default: all cores)")
+    add(
+        "--budget",
+        type=int,
+        default=0,
+        metavar="N",
+        help="stop and report a wave after N instructions (default: never)",
+    )
+    add("--coverage", action="store_true", help="list the opcodes that the emulated device executes, run nothing")
+    add("--json", action="store_true", help="print what was found as JSON, and nothing else")
     parser.set_defaults(run=run)
 
 
@@ -44,6 +57,11 @@ def run(options: argparse.Namespace) -> int:
     from hkc.runtime.device import open_device
     from hkc.runtime.metadata import read_code_object, unbundle
 
+    if options.coverage:
+        print_coverage(options.arch, as_json=options.json)
+        return 0
+    if options.file is None:
+        raise HkcError("no code object to run", hint="hkc emulate OBJ.hsaco, or --coverage")
     data = read_bytes(options.file)
     if options.arch:
         data = unbundle(data, options.arch)
@@ -53,12 +71,17 @@ def run(options: argparse.Namespace) -> int:
     block = _extent("--block", options.block) if options.block else (kernel.max_flat_workgroup_size,)
     outputs = _outputs(options.output, len(options.arg))
     device = open_device(f"emulator:{info.arch}")
+    device.set_threads(options.threads)
+    device.set_instruction_budget(options.budget)
     arguments = [_argument(device, number, text) for number, text in enumerate(options.arg)]
     with device.load(data) as module:
         found = _launch(device, module, kernel, grid, block, [a.value for a in arguments], options)
         for number, path in outputs.items():
             arguments[number].save(path)
-    if options.sanitize:
+    if options.json:
+        reports = [asdict(report) for report in found] if options.sanitize else None
+        print(json.dumps({"kernel": kernel.name, "arch": info.arch, "sanitizer": reports}, indent=2))
+    elif options.sanitize:
         print_findings(found)
     return 1 if found else 0
 

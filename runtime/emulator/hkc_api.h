@@ -22,7 +22,8 @@ HIP_API hipError_t hkcSetThreads(int device, unsigned threads);
 HIP_API hipError_t hkcSetInstructionBudget(int device, unsigned long long instructions);
 
 /// A JSON list of the reports since the last clear (at most 1000): kind, message, instruction, pc, workgroup [x, y, z],
-/// wave, lane, address, file, line, column.
+/// wave, lane, address, file, line, column, and other: null, or the other side of a race or of a missing wait, as
+/// instruction, pc, workgroup, wave, file, line, column.
 HIP_API long hkcReports(int device, char* text, size_t size, int clear);
 
 /// A JSON list of the s_waitcnt and s_barrier that the last launch passed in checked mode: offset from the kernel's
@@ -38,3 +39,8 @@ HIP_API long hkcCounters(int device, char* text, size_t size, int clear);
 
 /// More about the calling thread's last error than its code tells; empty if there is nothing more to say.
 HIP_API long hkcErrorDetail(char* text, size_t size);
+
+/// A JSON object from target to a list of the rows of its opcode tables: family, opcode (of the family; VOP3 forms of
+/// VOP1, VOP2 and VOPC are not listed again), mnemonic, and whether the emulated device executes it. What it does not
+/// execute, it decodes, prints, and traps on.
+HIP_API long hkcCoverage(char* text, size_t size);
