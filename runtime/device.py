@@ -27,6 +27,24 @@ ARCHES = ("gfx942", "gfx950")
 
 
 @dataclass(frozen=True)
+class Party:
+    """The instruction on the other side of a finding: what wrote, read or is still loading."""
+
+    instruction: str
+    pc: int
+    workgroup: tuple[int, int, int]
+    wave: int
+    file: str
+    line: int
+    column: int
+
+    @property
+    def span(self) -> Span | None:
+        """The source line, if the code object has debug lines."""
+        return Span(self.file, self.line, max(self.column, 1)) if self.line else None
+
+
+@dataclass(frozen=True)
 class Report:
     """One finding of checked mode. ``lane`` is -1 if it is the whole wave's; ``line`` is 0 if not known."""
 
@@ -41,6 +59,7 @@ class Report:
     file: str
     line: int
     column: int
+    other: Party | None = None
 
     @property
     def span(self) -> Span | None:
@@ -118,6 +137,8 @@ class Device:
     def set_threads(self, threads: int) -> None:
         """How many host threads the emulated device uses; 0 means all cores.
 
+        With 1 every run is the same: workgroups run in order, and the clocks that a kernel reads count instructions.
+
         :raises HkcError: on a GPU.
         """
         self._need_emulator("a thread count")
@@ -140,8 +161,7 @@ class Device:
         return self._reports(clear=True)
 
     def _reports(self, *, clear: bool) -> list[Report]:
-        entries = self._library.reports(self.ordinal, clear=clear)
-        return [Report(**entry | {"workgroup": tuple(entry["workgroup"])}) for entry in entries]
+        return [_report(entry) for entry in self._library.reports(self.ordinal, clear=clear)]
 
     def waits(self) -> list[dict[str, int]]:
         """The ``s_waitcnt`` and ``s_barrier`` that the last checked launch passed; empty on a GPU.
@@ -169,6 +189,12 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<Device {'emulator' if self.emulated else 'hip'}:{self.ordinal} {self.arch}>"
+
+
+def _report(entry: dict[str, Any]) -> Report:
+    other = entry["other"]
+    party = Party(**other | {"workgroup": tuple(other["workgroup"])}) if other else None
+    return Report(**entry | {"workgroup": tuple(entry["workgroup"]), "other": party})
 
 
 class Module:

@@ -42,7 +42,6 @@ void buffer_addresses(const Wave& w, const Instruction& in, BufferAddresses& a, 
     a.records = resource.records;
     a.mask = w.exec();
     a.zero = 0;
-    uint64_t address_mask = bytes >= 4 ? ~3ull : ~0ull;  // Accesses of dwords ignore the two lowest bits.
     for (unsigned lane = 0; lane < lanes; ++lane) {
         uint32_t offset = uint32_t(in.imm) + (offset_row ? offset_row[lane] : 0);
         uint64_t index = (index_row ? index_row[lane] : 0) + (resource.add_thread_id ? lane : 0);
@@ -52,7 +51,7 @@ void buffer_addresses(const Wave& w, const Instruction& in, BufferAddresses& a, 
             place = (index / n * resource.stride + offset / e * e) * n + index % n * e + offset % e;
         }
         a.offset[lane] = offset;
-        a.at[lane] = (resource.base + place + soffset) & address_mask;
+        a.at[lane] = resource.base + place + soffset;
         bool outside =
             a.raw ? offset >= resource.records || resource.records - offset < bytes
                   : index >= resource.records || (resource.stride && offset + bytes > resource.stride);
@@ -60,6 +59,21 @@ void buffer_addresses(const Wave& w, const Instruction& in, BufferAddresses& a, 
     }
     a.zero &= a.mask;
     a.mask &= ~a.zero;
+}
+
+/// Accesses of dwords ignore the two lowest bits (CDNA3 ISA guide, 9.1.7).
+template <Mode mode>
+void align_addresses(Wave& w, const Instruction& in, BufferAddresses& a) {
+    if (in.kernel.memory->bytes < 4) return;
+    if constexpr (mode == Mode::checked) {
+        for (uint64_t left = a.mask; left; left &= left - 1) {
+            int lane = std::countr_zero(left);
+            if (a.at[lane] % 4 == 0) continue;
+            checker::misaligned(w, in, lane, "", a.at[lane], 4);
+            break;
+        }
+    }
+    for (uint64_t& address : a.at) address &= ~3ull;
 }
 
 /// Lanes of a raw buffer whose first dwords are in range: the check is made for each component.
@@ -90,6 +104,12 @@ bool partial_components(Wave& w, const Instruction& in, const BufferAddresses& a
             if (a.offset[lane] + 4 * i + 4 <= a.records) one.mask |= 1ull << lane;
         }
         if (!admit<mode>(w, in, one, 4, store)) return false;
+        if constexpr (mode == Mode::checked) {
+            if (store)
+                checker::global_write(w, in, one.at, one.mask, 4, rows + i * lanes);
+            else
+                checker::global_read(w, in, one.at, one.mask, 4);
+        }
         auto at = [&](unsigned lane) { return host(one.at[lane]); };
         if (store)
             store_lanes(at, one.mask, rows + i * lanes, one_dword);
@@ -104,6 +124,7 @@ void load(Wave& w, const Instruction& in) {
     const MemoryOp& op = *in.kernel.memory;
     BufferAddresses a;
     buffer_addresses(w, in, a, op.bytes);
+    align_addresses<mode>(w, in, a);
     if (in.flags & flag_lds) return load_to_lds<mode>(w, in, a, lds_base(w) + uint32_t(in.imm));
     uint64_t partial = partial_lanes(a, op.bytes);
     if (!partial) return load_global<mode>(w, in, a, Counter::vector_memory);
@@ -124,6 +145,7 @@ void store(Wave& w, const Instruction& in) {
     const MemoryOp& op = *in.kernel.memory;
     BufferAddresses a;
     buffer_addresses(w, in, a, op.bytes);
+    align_addresses<mode>(w, in, a);
     uint64_t partial = partial_lanes(a, op.bytes);
     if (partial && !partial_components<mode>(w, in, a, partial, w.vgpr[in.src[1].index], true)) return;
     store_global<mode>(w, in, a, Counter::vector_memory);
@@ -133,6 +155,7 @@ template <Mode mode>
 void atomic(Wave& w, const Instruction& in) {
     BufferAddresses a;
     buffer_addresses(w, in, a, in.kernel.memory->bytes);
+    align_addresses<mode>(w, in, a);
     atomic_global<mode>(w, in, a, Counter::vector_memory);
 }
 

@@ -2,6 +2,7 @@
 #include "checker.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "shadow.h"
@@ -26,10 +27,11 @@ bool wanted(const Wave& w, const Instruction& in, const char* kind) {
 }
 
 void report(const Wave& w, const Instruction& in, const char* kind, int lane, uint64_t address,
-            std::string message) {
+            std::string message, std::optional<Party> other) {
     Report r = make_report(w, in, kind);
     r.lane = lane;
     r.address = address;
+    r.other = std::move(other);
     r.message = r.instruction + " in wave " + std::to_string(w.index) + " " + std::move(message);
     w.group->run->report(std::move(r));
 }
@@ -69,13 +71,13 @@ void begin_workgroup(Workgroup& group) {
         s.scc_undefined = true;
         s.overlapping = false;
         s.epoch = epoch;
-        s.barriers = 0;
         s.vector_queue.clear();
         s.lds_queue.clear();
         s.scalar_queue.clear();
         s.last = nullptr;
         s.scratch_defined.assign(group.waves[i].private_segment, 0);
-        s.barrier = nullptr;
+        s.missed = nullptr;
+        s.missed_barrier = 0;
         s.history = {};
     }
 }
@@ -203,11 +205,33 @@ void wait(Wave& w, const Instruction& in, unsigned vmcnt, unsigned lgkmcnt) {
     complete_until(w, s.scalar_queue, 0);
 }
 
+/// A barrier counts waves, whatever lanes are active. But when lanes that were inactive at one barrier reach another, the
+/// work-items of the wave have not all passed the same barriers: it was in divergent control flow.
+static void check_divergence(Wave& w, const Instruction& in) {
+    WaveShadow& s = shadow_of(w);
+    uint64_t late = w.exec() & s.missed_barrier;
+    if (late && wanted(w, in, "barrier-mismatch")) {
+        Party other = make_party(w, *s.missed, w.index);
+        int lane = std::countr_zero(late);
+        report(w, in, "barrier-mismatch", lane, 0,
+               "is reached by lane " + std::to_string(lane) +
+                   ", which was inactive at the earlier barrier at " + hex(other.pc) +
+                   " that other lanes of the wave passed",
+               other);
+    }
+    const auto& block = w.group->run->dispatch.block;
+    unsigned items = block[0] * block[1] * block[2] - unsigned(w.index) * lanes;
+    uint64_t launched = items >= lanes ? ~0ull : (1ull << items) - 1;
+    uint64_t inactive = launched & ~w.exec();
+    if (!inactive) return;
+    s.missed_barrier |= inactive;
+    s.missed = &in;
+}
+
 void arrive_at_barrier(Wave& w, const Instruction& in) {
     WaveShadow& s = shadow_of(w);
     use_of(s, in);
-    s.barrier = &in;
-    ++s.barriers;
+    check_divergence(w, in);
     carry_over_barrier(w);
 }
 
@@ -219,25 +243,10 @@ void end_wave(Wave& w, const Instruction&) {
     complete_until(w, s.scalar_queue, 0);
 }
 
+/// Ended waves do not count: the barrier of the others opens without them.
 void open_barrier(Workgroup& group) {
-    const Wave* waiting = nullptr;
-    const Wave* ended = nullptr;
-    for (unsigned i = 0; i < group.wave_count; ++i) {
-        Wave& w = group.waves[i];
-        WaveShadow& s = shadow_of(w);
-        if (w.state == WaveState::at_barrier) {
-            ++s.epoch;
-            if (!waiting) waiting = &w;
-        } else if (w.state == WaveState::ended && !ended) {
-            ended = &w;
-        }
-    }
-    if (!waiting || !ended || waiting->shadow->barriers <= ended->shadow->barriers) return;
-    const Instruction& in = *waiting->shadow->barrier;
-    if (!wanted(*waiting, in, "barrier-mismatch")) return;
-    report(*waiting, in, "barrier-mismatch", -1, 0,
-           "is barrier number " + std::to_string(waiting->shadow->barriers) + " of its wave, but wave " +
-               std::to_string(ended->index) + " ended after " + std::to_string(ended->shadow->barriers));
+    for (unsigned i = 0; i < group.wave_count; ++i)
+        if (group.waves[i].state == WaveState::at_barrier) ++shadow_of(group.waves[i]).epoch;
 }
 
 }  // namespace hkc::emu::checker

@@ -36,6 +36,16 @@ uint64_t global_access(Wave& wave, const Instruction& in, const uint64_t* addres
 /// The same for a scalar load.
 bool scalar_access(Wave& wave, const Instruction& in, uint64_t address, unsigned bytes);
 
+/// Checks the order of a load's (store's) bytes against the dispatch's other workgroups. `rows` are a store's data.
+void global_read(Wave& wave, const Instruction& in, const uint64_t* address, uint64_t mask, unsigned bytes);
+void global_write(Wave& wave, const Instruction& in, const uint64_t* address, uint64_t mask, unsigned bytes,
+                  const uint32_t* rows);
+void global_atomic(Wave& wave);
+
+/// Reports an address (of `space`: "" for global memory, or "LDS ") that is not a multiple of `unit`.
+void misaligned(Wave& wave, const Instruction& in, int lane, const char* space, uint64_t address,
+                unsigned unit);
+
 /// Checks an LDS read; undefined bytes are noted in `pending` from its dword `first_dword` on.
 void lds_read(Wave& wave, const Instruction& in, const uint32_t* address, uint64_t mask, unsigned bytes,
               Pending* pending, unsigned first_dword);

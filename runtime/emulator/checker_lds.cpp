@@ -25,42 +25,49 @@ uint32_t index_of(const Wave& w, const Instruction& in) {
     return uint32_t((in.address - w.group->run->program->base) / 4);
 }
 
-std::string describe_other(const Wave& w, unsigned wave, uint32_t index) {
-    const Instruction& other = w.group->run->program->code[index];
-    return disassemble(other) + " at " + hex(other.address) + " in wave " + std::to_string(wave);
+Party other_party(const Wave& w, unsigned wave, uint32_t index) {
+    return make_party(w, w.group->run->program->code[index], int(wave));
+}
+
+std::string describe(const Party& other) {
+    return other.instruction + " at " + hex(other.pc) + " in wave " + std::to_string(other.wave);
 }
 
 unsigned first_wave(uint16_t waves) {
     return unsigned(std::countr_zero(waves));
 }
 
-void report_lds(const Access& a, const char* kind, const char* verb, const std::string& why) {
-    report(a.wave, a.in, kind, a.lane, a.address,
-           std::string(verb) + " LDS byte " + hex(a.address) + " in lane " + std::to_string(a.lane) + ", " +
-               why);
+void report_lds(const Access& a, const char* kind, const char* verb, const std::string& why,
+                const Party& other) {
+    report(
+        a.wave, a.in, kind, a.lane, a.address,
+        std::string(verb) + " LDS byte " + hex(a.address) + " in lane " + std::to_string(a.lane) + ", " + why,
+        other);
 }
 
 void report_race(const Access& a, const char* verb, const char* other_verb, unsigned wave, uint32_t index) {
     if (!wanted(a.wave, a.in, "lds-race")) return;
-    report_lds(
-        a, "lds-race", verb,
-        "which " + describe_other(a.wave, wave, index) + " " + other_verb + " with no barrier in between");
+    Party other = other_party(a.wave, wave, index);
+    report_lds(a, "lds-race", verb,
+               "which " + describe(other) + " " + other_verb + " with no barrier in between", other);
 }
 
 void report_carried(const Access& a, const char* kind, const char* verb, const char* what, unsigned wave,
                     uint32_t index) {
     if (!wanted(a.wave, a.in, kind)) return;
+    Party other = other_party(a.wave, wave, index);
     report_lds(a, kind, verb,
-               std::string(what) + " by " + describe_other(a.wave, wave, index) +
-                   ", which that wave did not wait for before the barrier");
+               std::string(what) + " by " + describe(other) +
+                   ", which that wave did not wait for before the barrier",
+               other);
 }
 
 bool check_own_direct(const Access& a, const LdsUnit& u, const char* verb) {
     if (!u.direct_count || u.direct_wave != a.wave.index) return false;
-    if (wanted(a.wave, a.in, "lds-before-wait"))
-        report_lds(a, "lds-before-wait", verb,
-                   "which " + describe_other(a.wave, u.direct_wave, u.write_by) +
-                       " is still loading; no wait for vmcnt guarantees it");
+    if (!wanted(a.wave, a.in, "lds-before-wait")) return true;
+    Party other = other_party(a.wave, u.direct_wave, u.write_by);
+    report_lds(a, "lds-before-wait", verb,
+               "which " + describe(other) + " is still loading; no wait for vmcnt guarantees it", other);
     return true;
 }
 

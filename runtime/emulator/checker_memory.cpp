@@ -69,9 +69,21 @@ uint64_t global_access(Wave& w, const Instruction& in, const uint64_t* address, 
 
 bool scalar_access(Wave& w, const Instruction& in, uint64_t address, unsigned bytes) {
     if (in_launch_block(w, address, bytes)) return true;
-    if (in_live_allocation(group_shadow(w), w.group->run->memory, address, bytes)) return true;
+    if (in_live_allocation(group_shadow(w), w.group->run->memory, address, bytes)) {
+        global_read(w, in, &address, 1, bytes);
+        return true;
+    }
     report_access(w, in, -1, address, bytes, "reads");
     return false;
+}
+
+void misaligned(Wave& w, const Instruction& in, int lane, const char* space, uint64_t address,
+                unsigned unit) {
+    if (!wanted(w, in, "misaligned")) return;
+    std::string who = lane < 0 ? "" : " in lane " + std::to_string(lane);
+    report(w, in, "misaligned", lane, address,
+           std::string("accesses ") + space + hex(address) + who + ", which is not a multiple of " +
+               std::to_string(unit));
 }
 
 void scratch_store(Wave& w, const Instruction& in, int lane, uint64_t offset, unsigned bytes,

@@ -42,7 +42,8 @@ void report_in_flight(Wave& w, const Instruction& in, const RegisterUse& use, un
     const char* verb = use.role == Role::destination ? "overwrites " : "uses ";
     std::string by = load ? disassemble(*load) + " at " + hex(load->address) : "a load";
     report(w, in, "register-before-wait", use.vector ? std::countr_zero(mask) : -1, 0,
-           verb + register_name(use, index) + " before a wait guarantees that " + by + " has written it");
+           verb + register_name(use, index) + " before a wait guarantees that " + by + " has written it",
+           load ? std::optional(make_party(w, *load, w.index)) : std::nullopt);
 }
 
 /// Loads of the same kind return in order, so one may follow another into the same register.

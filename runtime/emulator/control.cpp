@@ -3,6 +3,7 @@
 
 #include "bindings.h"
 #include "checker.h"
+#include "vector_memory.h"
 #include "workgroup.h"
 
 namespace hkc::emu {
@@ -181,17 +182,25 @@ void trap(Wave& w, const Instruction& in, const char* reason) {
     run.trap(std::string(reason) + ": " + where);
 }
 
-void memory_fault(Wave& w, const Instruction& in, int lane, uint64_t address) {
-    char text[128];
-    std::snprintf(text, sizeof text,
-                  "memory fault: lane %d of wave %d accesses 0x%llx, outside of device memory", lane, w.index,
-                  static_cast<unsigned long long>(address));
-    Report report = make_report(w, in, "memory-fault");
+static void fault(Wave& w, const Instruction& in, int lane, uint64_t address, const char* kind,
+                  const char* why) {
+    char text[160];
+    std::snprintf(text, sizeof text, "memory fault: lane %d of wave %d accesses 0x%llx, %s", lane, w.index,
+                  static_cast<unsigned long long>(address), why);
+    Report report = make_report(w, in, kind);
     report.message = std::string(text) + ", in " + report.instruction;
     report.lane = lane;
     report.address = address;
     w.group->run->report(std::move(report));
     trap(w, in, text);
+}
+
+void memory_fault(Wave& w, const Instruction& in, int lane, uint64_t address) {
+    fault(w, in, lane, address, "memory-fault", "outside of device memory");
+}
+
+void alignment_fault(Wave& w, const Instruction& in, int lane, uint64_t address) {
+    fault(w, in, lane, address, "misaligned", "which is not a multiple of the atomic's size");
 }
 
 void unknown_opcode(Wave& w, const Instruction& in) {

@@ -36,6 +36,7 @@ struct Program {
     std::vector<Instruction> code;  ///< With entries behind the end that trap.
     ConstantPool constants;
     unsigned lds_granule = 4;  ///< Bytes of the smallest LDS access in the program, at most 4.
+    unsigned global_granule = 4;  ///< The same for global memory.
 
     /// The instruction at `pc`; nullptr if that is outside the text or unaligned.
     const Instruction* at(uint64_t pc) const {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,17 +31,27 @@ struct Dispatch {
 
 struct RunOptions {
     Mode mode = Mode::fast;
-    unsigned threads = 0;  ///< 0: as many as the host has.
+    unsigned threads = 0;  ///< 0: as many as the host has. 1: deterministic.
     unsigned max_reports_per_kind = 10;
     uint64_t instruction_budget =
         0;  ///< Of each wave; one that needs more is stopped and reported. 0: no limit.
+};
+
+/// The instruction on the other side of a finding: what wrote, read or is still loading.
+struct Party {
+    uint64_t pc = 0;
+    std::string instruction;
+    std::array<uint32_t, 3> workgroup{};
+    int wave = 0;
+    std::string file;
+    uint32_t line = 0, column = 0;
 };
 
 /// One finding of checked mode, or the memory fault that ended a dispatch.
 ///
 /// Kinds: "uninitialized-register", "register-before-wait", "lds-race", "lds-before-wait", "out-of-bounds",
 /// "use-after-free", "lds-out-of-bounds", "barrier-mismatch", "memory-fault", "runaway",
-/// "hazard".
+/// "hazard", "misaligned", "global-race".
 struct Report {
     std::string kind;
     std::string message;  ///< One sentence.
@@ -52,6 +63,7 @@ struct Report {
     uint64_t address = 0;
     std::string file;
     uint32_t line = 0, column = 0;
+    std::optional<Party> other;
 };
 
 /// Executed wave-instructions.

@@ -24,7 +24,8 @@ struct Check {
         checker::report(wave, in, "hazard", -1, 0,
                         std::string(verb) + what + " " + std::to_string(had) + " wait states after " +
                             disassemble(*mark.in) + " at " + checker::hex(mark.in->address) + "; it needs " +
-                            std::to_string(needed));
+                            std::to_string(needed),
+                        make_party(wave, *mark.in, wave.index));
     }
 };
 

@@ -32,15 +32,27 @@ std::string quoted(std::string_view text) {
     return result + '"';
 }
 
+std::string to_json(const std::array<uint32_t, 3>& id) {
+    return "[" + std::to_string(id[0]) + ", " + std::to_string(id[1]) + ", " + std::to_string(id[2]) + "]";
+}
+
+std::string to_json(const Party& party) {
+    const auto number = [](auto value) { return std::to_string(value); };
+    return "{\"instruction\": " + quoted(party.instruction) + ", \"pc\": " + number(party.pc) +
+           ", \"workgroup\": " + to_json(party.workgroup) + ", \"wave\": " + number(party.wave) +
+           ", \"file\": " + quoted(party.file) + ", \"line\": " + number(party.line) +
+           ", \"column\": " + number(party.column) + "}";
+}
+
 std::string to_json(const Report& report) {
     const auto number = [](auto value) { return std::to_string(value); };
     return "{\"kind\": " + quoted(report.kind) + ", \"message\": " + quoted(report.message) +
            ", \"instruction\": " + quoted(report.instruction) + ", \"pc\": " + number(report.pc) +
-           ", \"workgroup\": [" + number(report.workgroup[0]) + ", " + number(report.workgroup[1]) + ", " +
-           number(report.workgroup[2]) + "], \"wave\": " + number(report.wave) +
+           ", \"workgroup\": " + to_json(report.workgroup) + ", \"wave\": " + number(report.wave) +
            ", \"lane\": " + number(report.lane) + ", \"address\": " + number(report.address) +
            ", \"file\": " + quoted(report.file) + ", \"line\": " + number(report.line) +
-           ", \"column\": " + number(report.column) + "}";
+           ", \"column\": " + number(report.column) +
+           ", \"other\": " + (report.other ? to_json(*report.other) : "null") + "}";
 }
 
 std::string to_json(const Counters& counters, uint64_t launches) {

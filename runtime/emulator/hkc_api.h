@@ -14,7 +14,8 @@ HIP_API const char* hkcVersion();
 HIP_API hipError_t hkcSetMode(int device, int mode);
 HIP_API int hkcGetMode(int device);
 
-/// How many host threads run workgroups; 0: all cores.
+/// How many host threads run workgroups; 0: all cores. With 1, every run of a launch is the same: workgroups run in
+/// order of their number (x first), a workgroup's waves in turn, and the clocks that a kernel reads count instructions.
 HIP_API hipError_t hkcSetThreads(int device, unsigned threads);
 
 /// How many instructions a wave may take before it is stopped and reported as "runaway" (to within a few million);

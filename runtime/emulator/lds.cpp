@@ -52,6 +52,20 @@ void clear_lanes(uint32_t* rows, unsigned dwords, uint64_t mask) {
         for (unsigned i = 0; i < dwords; ++i) rows[i * lanes + unsigned(std::countr_zero(mask))] = 0;
 }
 
+/// Plain accesses may be unaligned: HSA runs with SH_MEM_CONFIG.alignment_mode = unaligned. Atomics and transposed reads
+/// may not (CDNA4 ISA guide, 11.4, for the latter).
+template <Mode mode>
+void need_alignment(Wave& w, const Instruction& in, const LdsAddresses& a, unsigned unit) {
+    if constexpr (mode == Mode::checked) {
+        for (uint64_t left = a.mask; left; left &= left - 1) {
+            int lane = std::countr_zero(left);
+            if (a.at[lane] % unit == 0) continue;
+            checker::misaligned(w, in, lane, "LDS ", a.at[lane], unit);
+            return;
+        }
+    }
+}
+
 template <Mode mode>
 void read(Wave& w, const Instruction& in) {
     const MemoryOp& op = *in.kernel.memory;
@@ -119,6 +133,7 @@ void atomic(Wave& w, const Instruction& in) {
     ++w.counters.lds_writes;
     LdsAddresses a;
     find_addresses<mode>(w, in, element_offset(in, op, 0), op.bytes, a);
+    need_alignment<mode>(w, in, a, op.bytes);
     uint32_t* d = in.dst.vgpr() ? w.vgpr[in.dst.index] : nullptr;
     Pending* pending = nullptr;
     if constexpr (mode == Mode::checked) {
@@ -223,6 +238,7 @@ void read_transposed(Wave& w, const Instruction& in) {
     ++w.counters.lds_reads;
     LdsAddresses a;
     find_addresses<mode>(w, in, uint32_t(in.imm | in.imm2 << 8), row_bytes, a);
+    need_alignment<mode>(w, in, a, row_bytes % 8 ? 4 : 8);
     uint32_t* d = w.vgpr[in.dst.index];
     Pending* pending = nullptr;
     if constexpr (mode == Mode::checked) {

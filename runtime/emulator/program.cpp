@@ -34,6 +34,15 @@ unsigned lds_access_bytes(const OpcodeInfo& info) {
     return 4;
 }
 
+/// The same for global memory. Atomics are no plain accesses, and scalar loads and the rest take whole dwords.
+unsigned global_access_bytes(const OpcodeInfo& info) {
+    std::string_view name = info.mnemonic;
+    bool global =
+        info.family == Family::FLAT || info.family == Family::GLOBAL || info.family == Family::MUBUF;
+    if (!global || name.find("atomic") != name.npos) return 4;
+    return name.find("byte") != name.npos ? 1 : name.find("short") != name.npos ? 2 : 4;
+}
+
 std::shared_ptr<Program> decode_text(const CodeObject& object) {
     auto program = std::make_shared<Program>();
     program->base = object.text_begin();
@@ -45,6 +54,8 @@ std::shared_ptr<Program> decode_text(const CodeObject& object) {
         Instruction& in = program->code[i];
         in = decode(words + i, count - i, object.arch(), program->constants);
         if (in.info) program->lds_granule = std::min(program->lds_granule, lds_access_bytes(*in.info));
+        if (in.info)
+            program->global_granule = std::min(program->global_granule, global_access_bytes(*in.info));
         bool branches =
             in.info && in.info->sources && in.info->src[in.info->sources - 1].kind == OperandClass::label;
         int64_t target = int64_t(i) + 1 + in.imm;

@@ -68,19 +68,31 @@ RunResult RunContext::take_result() {
     return std::move(result_);
 }
 
+Party make_party(const Wave& wave, const Instruction& in, int index) {
+    Party party;
+    party.pc = in.address;
+    party.instruction = in.info ? disassemble(in) : "unknown opcode";
+    party.workgroup = wave.group->id;
+    party.wave = index;
+    if (auto line = wave.group->run->dispatch.kernel->object->line(in.address)) {
+        party.file = std::string(line->file);
+        party.line = line->line;
+        party.column = line->column;
+    }
+    return party;
+}
+
 Report make_report(const Wave& wave, const Instruction& in, const char* kind) {
+    Party self = make_party(wave, in, wave.index);
     Report report;
     report.kind = kind;
-    report.pc = in.address;
-    report.instruction = in.info ? disassemble(in) : "unknown opcode";
-    report.workgroup = wave.group->id;
-    report.wave = wave.index;
-    const CodeObject* object = wave.group->run->dispatch.kernel->object;
-    if (auto line = object->line(in.address)) {
-        report.file = std::string(line->file);
-        report.line = line->line;
-        report.column = line->column;
-    }
+    report.pc = self.pc;
+    report.instruction = std::move(self.instruction);
+    report.workgroup = self.workgroup;
+    report.wave = self.wave;
+    report.file = std::move(self.file);
+    report.line = self.line;
+    report.column = self.column;
     return report;
 }
 
@@ -96,6 +108,12 @@ void end_runaway(Wave& w) {
     Report report = make_report(w, in, "runaway");
     report.lane = -1;
     report.message = text + ", at " + report.instruction;
+    for (unsigned i = 0; i < w.group->wave_count; ++i) {
+        const Wave& other = w.group->waves[i];
+        if (other.state != WaveState::at_barrier || report.other) continue;
+        report.other = make_party(other, *(other.pc - 1), other.index);
+        report.message += ", while wave " + std::to_string(other.index) + " waits at a barrier";
+    }
     run.report(std::move(report));
     trap(w, in, text.c_str());
 }
@@ -172,6 +190,8 @@ RunResult run(const Dispatch& dispatch, const RunOptions& options, MemoryMap& me
         return context.take_result();
     }
     uint64_t total = uint64_t(dispatch.grid[0]) * dispatch.grid[1] * dispatch.grid[2];
+    if (options.mode == Mode::checked && total > 1)
+        context.global = std::make_unique<GlobalShadow>(context.program->global_granule);
     unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     threads = unsigned(std::min<uint64_t>(threads, total));
     std::atomic<uint64_t> next{0};

@@ -5,7 +5,7 @@
 #include "bindings.h"
 #include "checker.h"
 #include "dispatch.h"
-#include "wave.h"
+#include "workgroup.h"
 
 namespace hkc::emu {
 namespace {
@@ -22,10 +22,17 @@ uint32_t* destination(Wave& w, const Instruction& in, unsigned dwords) {
     return &w.sgpr[in.dst.index];
 }
 
+/// The two lowest bits of an address do not count (CDNA3 ISA guide, 8.2.1), so what is read is not what was meant.
+void check_alignment(Wave& w, const Instruction& in, uint64_t address) {
+    if (address % 4) checker::misaligned(w, in, -1, "", address, 4);
+}
+
 template <Mode mode>
 void load(Wave& w, const Instruction& in) {
     unsigned bytes = in.dst.dwords * 4u;
-    uint64_t address = (w.sgpr64(in.src[0].index) + scalar_offset(w, in)) & ~3ull;
+    uint64_t address = w.sgpr64(in.src[0].index) + scalar_offset(w, in);
+    if constexpr (mode == Mode::checked) check_alignment(w, in, address);
+    address &= ~3ull;
     if (!w.window->contains(address, bytes)) return memory_fault(w, in, 0, address);
     bool good = true;
     if constexpr (mode == Mode::checked) good = checker::scalar_access(w, in, address, bytes);
@@ -43,7 +50,10 @@ void buffer_load(Wave& w, const Instruction& in) {
     uint64_t base = w.sgpr64(r) & 0xffffffffffff;
     uint64_t stride = w.sgpr[r + 1] >> 16 & 0x3fff;
     uint64_t size = stride ? stride * w.sgpr[r + 2] : w.sgpr[r + 2];
-    uint64_t offset = scalar_offset(w, in) & ~3ull;
+    uint64_t offset = scalar_offset(w, in);
+    if constexpr (mode == Mode::checked) check_alignment(w, in, base + offset);
+    base &= ~3ull;
+    offset &= ~3ull;
     uint32_t* d = destination<mode>(w, in, in.dst.dwords);
     for (unsigned i = 0; i < in.dst.dwords; ++i) {
         uint64_t at = offset + 4 * i;
@@ -57,11 +67,12 @@ void buffer_load(Wave& w, const Instruction& in) {
 }
 
 /// s_memtime counts core clocks, s_memrealtime 100 MHz (CDNA3 ISA guide, "S_MEMREALTIME"); here both follow the
-/// host's steady clock.
+/// host's steady clock, or with one thread, which is the deterministic mode, 2 ns for each instruction of the wave.
 template <Mode mode, unsigned period_ns_times_10>
 void read_time(Wave& w, const Instruction& in) {
     auto now = std::chrono::steady_clock::now().time_since_epoch();
     uint64_t ns = uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+    if (w.group->run->options.threads == 1) ns = 2 * w.counters.instructions;
     uint64_t ticks = ns * 10 / period_ns_times_10;
     std::memcpy(destination<mode>(w, in, 2), &ticks, 8);
 }

@@ -56,12 +56,12 @@ struct WaveShadow {
     bool scc_undefined = false;
     bool overlapping = false;  ///< Several loads in flight write the same VGPR.
     uint32_t epoch = 0;  ///< Barriers passed; continues from workgroup to workgroup.
-    uint32_t barriers = 0;  ///< Of this workgroup.
     std::deque<std::unique_ptr<checker::Pending>> vector_queue, lds_queue, scalar_queue;
     std::vector<std::unique_ptr<checker::Pending>> spare;
     checker::Pending* last = nullptr;  ///< Begun by the current instruction.
     std::vector<uint64_t> scratch_defined;  ///< Lanes, for each scratch byte.
-    const Instruction* barrier = nullptr;  ///< The one that the wave waits at.
+    uint64_t missed_barrier = 0;  ///< Lanes that were inactive at one.
+    const Instruction* missed = nullptr;  ///< The last such barrier.
     std::unordered_map<const Instruction*, WaitUse> waits;
     hazard::History history;
 
@@ -101,7 +101,7 @@ WorkgroupShadow& group_shadow(Wave& wave);
 /// Whether a report of `kind` at `in` would be new.
 bool wanted(const Wave& wave, const Instruction& in, const char* kind);
 void report(const Wave& wave, const Instruction& in, const char* kind, int lane, uint64_t address,
-            std::string message);
+            std::string message, std::optional<Party> other = {});
 std::string hex(uint64_t value);
 
 std::unique_ptr<Pending> take(WaveShadow& shadow, const Instruction& in, Counter counter);

@@ -15,6 +15,9 @@ struct LaneAddresses {
     uint64_t zero;  ///< Active lanes that read 0 and write nothing (buffer range checks).
 };
 
+/// Like memory_fault, for an atomic whose address is not a multiple of its size.
+void alignment_fault(Wave& wave, const Instruction& in, int lane, uint64_t address);
+
 /// Traps if a lane leaves the device memory; in checked mode drops lanes that must not go ahead. False if trapped.
 template <Mode mode>
 bool admit(Wave& w, const Instruction& in, LaneAddresses& a, unsigned bytes, bool store) {
@@ -50,6 +53,7 @@ void load_global(Wave& w, const Instruction& in, LaneAddresses& a, checker::Coun
     uint32_t* d = w.vgpr[in.dst.index];
     if constexpr (mode == Mode::checked)
         d = checker::rows(checker::begin_load(w, in, counter, a.mask | a.zero, op.part));
+    if constexpr (mode == Mode::checked) checker::global_read(w, in, a.at, a.mask, op.bytes);
     load_lanes([&](unsigned lane) { return host(a.at[lane]); }, a.mask, d, op);
     for (uint64_t left = a.zero; left; left &= left - 1) {
         unsigned lane = unsigned(std::countr_zero(left));
@@ -63,7 +67,10 @@ void store_global(Wave& w, const Instruction& in, LaneAddresses& a, checker::Cou
     const MemoryOp& op = *in.kernel.memory;
     ++w.counters.global_stores;
     if (!admit<mode>(w, in, a, op.bytes, true)) return;
-    if constexpr (mode == Mode::checked) checker::count_only(w, in, counter);
+    if constexpr (mode == Mode::checked) {
+        checker::count_only(w, in, counter);
+        checker::global_write(w, in, a.at, a.mask, op.bytes, w.vgpr[in.src[1].index]);
+    }
     store_lanes([&](unsigned lane) { return host(a.at[lane]); }, a.mask, w.vgpr[in.src[1].index], op);
 }
 
@@ -73,11 +80,12 @@ void atomic_global(Wave& w, const Instruction& in, LaneAddresses& a, checker::Co
     ++w.counters.global_stores;
     for (uint64_t left = a.mask; left; left &= left - 1) {
         int lane = std::countr_zero(left);
-        if (a.at[lane] % op.bytes) return memory_fault(w, in, lane, a.at[lane]);
+        if (a.at[lane] % op.bytes) return alignment_fault(w, in, lane, a.at[lane]);
     }
     if (!admit<mode>(w, in, a, op.bytes, true)) return;
     uint32_t* d = in.dst.vgpr() ? w.vgpr[in.dst.index] : nullptr;
     if constexpr (mode == Mode::checked) {
+        checker::global_atomic(w);
         if (d)
             d = checker::rows(checker::begin_load(w, in, counter, a.mask | a.zero, checker::Part::dword));
         else
@@ -93,6 +101,10 @@ void load_to_lds(Wave& w, const Instruction& in, LaneAddresses& a, uint32_t base
     const MemoryOp& op = *in.kernel.memory;
     ++w.counters.global_loads;
     if (!admit<mode>(w, in, a, op.bytes, false)) return;
+    if constexpr (mode == Mode::checked) {
+        checker::global_read(w, in, a.at, a.mask, op.bytes);
+        if (base % 4 && a.mask) checker::misaligned(w, in, -1, "LDS ", base, 4);
+    }
     unsigned pitch = op.bytes <= 4 ? 4 : 16;  // dwordx3 leaves every fourth dword alone.
     unsigned written = op.bytes < 4 ? 4 : op.bytes;
     alignas(64) uint32_t at[lanes];

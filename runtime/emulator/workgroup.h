@@ -10,6 +10,7 @@
 
 #include "decoder.h"
 #include "dispatch.h"
+#include "global_races.h"
 #include "wave.h"
 
 namespace hkc::emu {
@@ -27,6 +28,7 @@ class RunContext {
     std::shared_ptr<const Program> program;
     MemoryWindow window;
     uint32_t lds_bytes = 0;  ///< Allocated, a multiple of the granule.
+    std::unique_ptr<GlobalShadow> global;  ///< In checked mode, of dispatches of several workgroups.
 
     bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
     void trap(const std::string& message);
@@ -58,5 +60,7 @@ struct Workgroup {
 
 /// A report about `in` with everything filled in but the message.
 Report make_report(const Wave& wave, const Instruction& in, const char* kind);
+/// `in` in wave `index` of the workgroup of `wave`.
+Party make_party(const Wave& wave, const Instruction& in, int index);
 
 }  // namespace hkc::emu

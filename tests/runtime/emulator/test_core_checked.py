@@ -71,11 +71,6 @@ FAULTY = [
     pytest.param("lds-before-wait", 1,
         [0xBEFC0080, 0xBF800000, 0x24280082, 0xDCA88000, 0x00040014, 0xD86C0000, 0x0C000014, 0xBF8CC07F],
         id="load to LDS"),
-    # v_readfirstlane_b32 s8, v0; s_lshr_b32 s8, s8, 6; s_cmp_eq_u32 s8, 1; s_cbranch_scc1 1; s_barrier;
-    # s_nop 0
-    pytest.param("barrier-mismatch", 2,
-        [0x7E100500, 0x8F088608, 0xBF068108, 0xBF850001, 0xBF8A0000, 0xBF800000],
-        id="a wave that ends"),
     # v_lshlrev_b32_e32 v20, 2, v0; v_xor_b32_e32 v21, 0x100, v20; ds_write_b32 v20, v4;
     # s_waitcnt lgkmcnt(0); s_barrier; ds_read_b32 v12, v21; s_barrier; ds_write_b32 v20, v5;
     # s_waitcnt lgkmcnt(0)
