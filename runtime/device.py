@@ -192,7 +192,7 @@ class Device:
 
 
 def _report(entry: dict[str, Any]) -> Report:
-    other = entry["other"]
+    other = entry.get("other")
     party = Party(**other | {"workgroup": tuple(other["workgroup"])}) if other else None
     return Report(**entry | {"workgroup": tuple(entry["workgroup"]), "other": party})
 

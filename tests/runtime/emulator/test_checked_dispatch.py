@@ -184,3 +184,42 @@ def test_source_lines_of_both_sides(device: Device, llvm: Compile, checked: Repo
     assert report.file.endswith("lines.tile") and report.other.file.endswith("lines.tile")
     assert {report.wave, report.other.wave} == {0, 1}
     assert report.span is not None and report.other.span is not None
+
+
+@pytest.mark.parametrize("sanitize", [False, True])
+def test_kernels_of_an_unloaded_module(device: Device, llvm: Compile, sanitize: bool) -> None:
+    """A function's handle ends with its module, as an error and not as a run of freed code."""
+    module = device.load(llvm(KERNEL))
+    function = module.function("empty")
+    with device.sanitize(sanitize):
+        function.launch(1, 64)
+        module.unload()
+        with pytest.raises(HipError) as error:
+            function.launch(1, 64)
+    assert error.value.name == "hipErrorInvalidHandle"
+    assert device.reports() == []
+
+
+def test_device_code_of_an_unloaded_module_is_freed(device: Device, llvm: Compile, checked: Reports) -> None:
+    """A pointer to a variable of a module that is gone is a use after free."""
+    text = """
+@table = addrspace(1) global [16 x i32] zeroinitializer, align 16
+define amdgpu_kernel void @put(ptr addrspace(1) %p) #0 {
+  store i32 7, ptr addrspace(1) %p
+  ret void
+}
+attributes #0 = { "amdgpu-flat-work-group-size"="64,64" }
+"""
+    code = llvm(text)
+    first = device.load(code)
+    address, size = ctypes.c_void_p(), ctypes.c_size_t()
+    library = ctypes.CDLL(device._library.path)
+    found = library.hipModuleGetGlobal(ctypes.byref(address), ctypes.byref(size), first._handle, b"table")
+    assert found == 0 and size.value == 64
+    with device.load(code) as second:
+        second.function("put").launch(1, 64, [address])
+        assert checked() == []
+        first.unload()
+        second.function("put").launch(1, 64, [address])
+    (report,) = checked()
+    assert report.kind == "use-after-free" and report.address == address.value
