@@ -143,7 +143,11 @@ def inputs(waves: int) -> npt.NDArray[np.uint32]:
 def test_reported(run_words: Words, checked: Reports, kind: str, waves: int, words: list[int]) -> None:
     run_words(words, inputs(waves), block=64 * waves)
     reports = checked()
-    assert {report.kind for report in reports} == {kind}
+    kinds = {report.kind for report in reports}
+    if kind == "out-of-bounds":
+        # What lies beyond the allocation may be memory that was freed before, and is then named as such.
+        kinds.discard("use-after-free")
+    assert kinds == {kind}
     for report in reports:
         assert report.instruction and report.instruction in report.message
         assert f"wave {report.wave}" in report.message
