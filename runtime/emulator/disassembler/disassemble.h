@@ -1,0 +1,16 @@
+// Instruction text from machine code, in LLVM's syntax.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "code_object.h"
+
+namespace hkc::emu {
+
+/// Length in dwords of the instruction at `words` (of which `available` may be read), and its text; 0 if the words are
+/// no valid instruction of the target.
+size_t disassemble(const uint32_t* words, size_t available, Arch arch, std::string& text);
+
+}  // namespace hkc::emu
