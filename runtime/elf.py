@@ -28,9 +28,19 @@ class Segment:
 
 @dataclass(frozen=True)
 class Section:
+    """``name`` is an offset in the section names; ``link`` the index of a symbol table's strings."""
+
     kind: int
     offset: int
     size: int
+    name: int = 0
+    flags: int = 0
+    address: int = 0
+    link: int = 0
+
+    @property
+    def occupies_no_file(self) -> bool:
+        return self.kind == SHT_NOBITS
 
 
 class ElfFile:
@@ -49,7 +59,7 @@ class ElfFile:
             raise HkcError("not a code object", expected="a 64-bit little-endian ELF file")
         header = struct.unpack_from("<HHIQQQIHHHHHH", data, 16)
         kind, machine, _, _, segments_at, sections_at, flags = header[:7]
-        _, segment_size, segment_count, section_size, section_count, _ = header[7:]
+        _, segment_size, segment_count, section_size, section_count, names = header[7:]
         if machine != EM_AMDGPU or data[7] != ELFOSABI_AMDGPU_HSA:
             raise HkcError(
                 "the ELF file is not for an AMD GPU",
@@ -61,6 +71,8 @@ class ElfFile:
             raise HkcError("the code object is not linked", expected="a shared object", hint=hint)
         if segment_size != 56 or section_size != 64:
             raise HkcError("the code object is damaged: its header tables have entries of a wrong size")
+        #: The index of the section that names sections.
+        self.section_names: int = names
         #: ``gfx942``, ``gfx950``, or ``machine 0x..`` for one that hkc has no name of.
         self.arch = MACHINES.get(flags & EF_AMDGPU_MACH, f"machine {flags & EF_AMDGPU_MACH:#x}")
         self.segments = [self._segment(at) for at in _table(self, segments_at, 56, segment_count)]
@@ -72,10 +84,10 @@ class ElfFile:
         return Segment(kind, offset, size)
 
     def _section(self, at: int) -> Section:
-        _, kind, _, _, offset, size, _, _, _, _ = struct.unpack_from("<IIQQQQIIQQ", self.data, at)
+        name, kind, flags, address, offset, size, link, _, _, _ = struct.unpack_from("<IIQQQQIIQQ", self.data, at)
         if kind != SHT_NOBITS:
             self.read(offset, size, "a section")
-        return Section(kind, offset, size)
+        return Section(kind, offset, size, name, flags, address, link)
 
     def read(self, offset: int, size: int, what: str) -> bytes:
         """The file's bytes at ``offset``.

@@ -12,10 +12,10 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from hkc.cli import compile_command, emulate_command, opt_command, run_command
+from hkc.cli import compile_command, disasm_command, emulate_command, opt_command, run_command
 from hkc.errors import HkcError, InternalError, render
 
-_COMMANDS = (compile_command, run_command, opt_command, emulate_command)
+_COMMANDS = (compile_command, run_command, opt_command, emulate_command, disasm_command)
 
 
 def make_parser() -> argparse.ArgumentParser:
