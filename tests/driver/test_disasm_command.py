@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_json(hkc: Run) -> None:
     (section,) = report["sections"]
     assert section["name"] == ".text" and section["labels"]
     lines = section["lines"]
-    assert all(b["address"] == a["address"] + 4 * len(a["words"]) for a, b in zip(lines, lines[1:], strict=False))
+    assert all(b["address"] == a["address"] + 4 * len(a["words"]) for a, b in pairwise(lines))
     assert {"text", "target"} <= set(lines[0])
     ends = [line for line in lines if line["text"] == "s_endpgm"]
     assert ends and ends[0]["words"] == [0xBF810000]
