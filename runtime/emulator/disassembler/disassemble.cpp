@@ -135,15 +135,13 @@ std::optional<size_t> print_slot(Slot slot, bool scaled, const Word& word, const
     if (slot.family == Family::invalid) return std::nullopt;
     const OpcodeInfo* info = find_opcode(slot.family, slot.opcode, arch);
     if (!info) return std::nullopt;
-    std::optional<size_t> length;
     for (const Shape* shape : shapes_of(slot.family, slot.opcode, arch)) {
         if ((shape->dwords == 4) != scaled || shape->dwords > available || !shape->matches(word)) continue;
         if (!decodable(*shape, word)) continue;
-        length = 0;
         Printer printer(*shape, word, words, available, info->mnemonic);
-        if (printer.print(text)) return printer.length();
+        return printer.print(text) ? printer.length() : 0;
     }
-    return length;
+    return std::nullopt;
 }
 
 constexpr unsigned load_scale =

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 HERE = Path(__file__).parent
-ORACLE = HERE.parents[2] / "runtime" / "emulator" / "isa" / "probe_oracle.py"
+ORACLE = HERE.parents[2] / "tools" / "isa_syntax" / "probe_oracle.py"
 WORDS = 12_000  # a target
 SEED = 17
 

@@ -20,7 +20,7 @@ from hkc.runtime.disassembly import disassemble, disassemble_words
 from .disassembly_words import FAMILIES, draws
 
 SAMPLE = Path(__file__).parent / "data" / "disassembly.txt.xz"
-ORACLE = Path(__file__).parents[3] / "runtime" / "emulator" / "isa" / "probe_oracle.py"
+ORACLE = Path(__file__).parents[3] / "tools" / "isa_syntax" / "probe_oracle.py"
 LIBRARY = "libLLVM.so.22.1"
 WORDS = 1_000_000  # a target
 CHUNK, CHUNKS = 50_000, 21  # a few words, which LLVM 22 may crash on, are not compared

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes isa/syntax.inc: what each opcode slot's operands and modifiers are and which words of it are valid.
+"""Writes runtime/emulator/isa/syntax.inc: operands, modifiers and valid words of each opcode slot.
 
-    python runtime/emulator/isa/probe_llvm.py [LIBLLVM]        (default: libLLVM.so.22.1)
+    python tools/isa_syntax/probe_llvm.py [LIBLLVM]        (default: libLLVM.so.22.1)
 
 Only needed to regenerate the table. LLVM 22's AMDGPU disassembler is the source: for every slot of the opcode tables
-(isa/*.inc) and every form of its encoding (isa/probe_forms.py), every value of every operand field is tried, and every
+(isa/*.inc) and every form of its encoding (probe_forms.py), every value of every operand field is tried, and every
 other bit is flipped. The result is data: operand classes (which codes are registers or constants, in which width),
 shapes (a form's fixed bits, ignored bits, operands in printing order, modifiers), and the shapes of each slot.
 """
@@ -23,7 +23,7 @@ from probe_forms import FIELDS, Form, forms, positions
 from probe_names import FLOATS, LITERALS, PAIRS, STYLES, literal_text, name
 from probe_oracle import ARCHS, Oracle, load
 
-ISA = Path(__file__).parent
+ISA = Path(__file__).parents[2] / "runtime" / "emulator" / "isa"
 
 
 @dataclass(frozen=True)
@@ -440,7 +440,7 @@ class Table:
 
     def text(self) -> str:
         lines = [
-            "// Made by isa/probe_llvm.py from LLVM 22.1's AMDGPU disassembler; see disassembler/syntax.h.",
+            "// Made by tools/isa_syntax/probe_llvm.py from LLVM 22.1's disassembler; see disassembler/syntax.h.",
             "// Operand fields: name, bits (lowest, width) from the code's low to high, added, scale, flipped bits.",
         ]
         for key, (bits, add, scale, flip) in FIELDS.items():

@@ -94,7 +94,7 @@ def vector_forms(family: str, opcode: int, mnemonic: str) -> Iterator[Form]:
         "VOP2": (opcode << 25, 0xFE000000),
         "VOPC": (0x7C000000 | opcode << 17, 0xFFFE0000),
     }[family]
-    vdst = () if family == "VOPC" else ("vdst",)
+    vdst: tuple[str, ...] = () if family == "VOPC" else ("vdst",)
     vsrc1 = () if family == "VOP1" else ("vsrc1",)
     sdwa = (*vdst, "sdwa_src0", *(() if family == "VOP1" else ("sdwa_src1",)))
     modifiers = ("clamp", "omod", "dst_sel", "dst_unused", "src0_sel", "src1_sel")
@@ -140,7 +140,7 @@ def matrix_forms(opcode: int, mnemonic: str) -> Iterator[Form]:
     """The operands' sizes of f8f6f4 depend on their formats (cbsz, blgp): a form for each pair of them."""
     base, mask = 0xD3800000 | opcode << 16, 0xFFFF0000
     last = "src2_3" if "smfmac" in mnemonic else "mai_src2"
-    fields = ("mai_dst", "mai_src0", "mai_src1", last)
+    fields: tuple[str, ...] = ("mai_dst", "mai_src0", "mai_src1", last)
     bits = ones((8, 7), (61, 3))
     modifiers = ("cbsz", "abid", "blgp", "neg")
     if "accvgpr" in mnemonic:
@@ -240,7 +240,7 @@ def forms(family: str, opcode: int, mnemonic: str, source: str) -> Iterator[Form
         yield from matrix_forms(opcode, mnemonic)
     elif family == "VOP3P":
         bits = ones((8, 3), (11, 5), (59, 5))
-        modifiers = ("mix", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp")
+        modifiers: tuple[str, ...] = ("mix", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp")
         fields = ("vdst3", "src0_3", "src1_3", "src2_3")
         yield Form(family, 0xFFFF0000, 0xD3800000 | opcode << 16, fields, 64, "", modifiers, bits)
     elif family == "DS":
