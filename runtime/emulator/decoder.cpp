@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "bindings.h"
+#include "disassembler/disassemble.h"
 #include "register_uses.h"
 
 namespace hkc::emu {
@@ -39,7 +40,9 @@ class Decoder {
 
     Instruction decode() {
         in_.address = reinterpret_cast<uint64_t>(words_);
-        if (!decode_family() || failed_) {
+        // The syntax table has the rules for what is valid, the reserved bits among them.
+        size_t length = instruction_length(words_, available_, arch_);
+        if (!decode_family() || failed_ || in_.dwords != length) {
             uint64_t address = in_.address;
             const OpcodeInfo* info = in_.info;
             in_ = Instruction{};
@@ -58,6 +61,12 @@ class Decoder {
         if (i < available_) return words_[i];
         failed_ = true;
         return 0;
+    }
+
+    /// The literal behind the encoding, which all operands with code 255 share.
+    uint32_t literal_dword() {
+        if (!literal_at_) literal_at_ = in_.dwords++;
+        return word(literal_at_);
     }
 
     bool decode_family();
@@ -115,6 +124,7 @@ class Decoder {
     Arch arch_;
     ConstantPool& constants_;
     Instruction in_;
+    size_t literal_at_ = 0;
     bool failed_ = false;
 };
 
@@ -139,9 +149,8 @@ Operand Decoder::source(unsigned code, const OperandShape& shape, bool agpr) {
              : code == 253 ? OperandKind::scc
                            : OperandKind::none;
     if (code == 255) {
-        uint32_t literal = word(in_.dwords);
+        uint32_t literal = literal_dword();
         if (failed_) return o;
-        ++in_.dwords;
         uint64_t value = literal;
         if (shape.bits == 64 && shape.kind == OperandClass::floating)
             value = uint64_t(literal) << 32;
@@ -331,9 +340,8 @@ void Decoder::decode_vop12c(uint32_t w) {
     unsigned register_source = scalar1 ? vsrc1 : 256 + vsrc1;
     for (unsigned i = 1; i < info.sources; ++i) {
         if (info.src[i].kind == OperandClass::literal) {
-            in_.src[i] = constant(word(in_.dwords), 1);
+            in_.src[i] = constant(literal_dword(), 1);
             in_.src[i].literal = true;
-            ++in_.dwords;
         } else if (info.src[i].kind == OperandClass::lane_mask) {
             in_.src[i] = sgpr(sgpr::vcc, 2);
         } else {

@@ -48,7 +48,7 @@ struct Program {
 /// The program of `object`, decoded at its first use.
 std::shared_ptr<const Program> program_of(const CodeObject& object);
 
-/// Mnemonic and operands in LLVM's syntax.
+/// Mnemonic and operands in LLVM's syntax, from the words at the instruction's address.
 std::string disassemble(const Instruction& in);
 
 }  // namespace hkc::emu

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "decoder.h"
 #include "disassembler/immediates.h"
 #include "disassembler/modifiers.h"
 #include "disassembler/operands.h"
@@ -62,6 +63,15 @@ class Printer {
         for (unsigned i = 0; i < 2; ++i) word_.half[i] &= ~shape.ignored[i];
     }
 
+    /// The same answer as print gives, without text.
+    bool check() {
+        for (const OperandItem& item : shape_.operands)
+            if (item.field && !valid(item)) return false;
+        // Of the modifiers only these have reserved values.
+        bool selects = shape_.has("src0_sel") || shape_.has("dpp") || shape_.has("dpp64");
+        return !selects || modifier_text(shape_, word_, mnemonic_);
+    }
+
     /// False if an operand or a modifier is not valid.
     bool print(std::string& text) {
         std::string operands;
@@ -90,17 +100,22 @@ class Printer {
             if (item.text[0] == '=') return std::string(item.text.substr(1));
             return immediate_operand(item.text, word_);
         }
+        if (!valid(item)) return std::nullopt;
         unsigned code = item.field->code(word_);
-        bool literal = (code & 511) == 255 && item.codes->literal != Literal::none;
-        if (!literal && !(code < item.codes->valid.size() && item.codes->valid[code])) return std::nullopt;
-        std::string text;
-        if (literal) {
-            if (!read_literal()) return std::nullopt;
-            text = literal_text(literal_, item.codes->literal);
-        } else {
-            text = code_name(code, *item.codes);
-        }
+        std::string text = is_literal(code, item) ? literal_text(literal_, item.codes->literal)
+                                                  : code_name(code, *item.codes);
         return with_input_modifiers(text, item, code, shape_, word_);
+    }
+
+    static bool is_literal(unsigned code, const OperandItem& item) {
+        return (code & 511) == 255 && item.codes->literal != Literal::none;
+    }
+
+    /// Reads the literal if the operand is one.
+    bool valid(const OperandItem& item) {
+        unsigned code = item.field->code(word_);
+        if (is_literal(code, item)) return read_literal();
+        return code < item.codes->valid.size() && item.codes->valid[code];
     }
 
     /// All operands with code 255 share one literal; of v_fmamk and its like it is the encoding's own constant.
@@ -129,9 +144,9 @@ bool decodable(const Shape& shape, const Word& word) {
 }
 
 /// Tries the slot's shapes of four dwords (scaled matrix instructions), or the others; nullopt if none has the word's
-/// fixed bits, 0 if its operands are not valid.
-std::optional<size_t> print_slot(Slot slot, bool scaled, const Word& word, const uint32_t* words,
-                                 size_t available, Arch arch, std::string& text) {
+/// fixed bits, 0 if its operands are not valid. Without `text` none is made.
+std::optional<size_t> find_form(Slot slot, bool scaled, const Word& word, const uint32_t* words,
+                                size_t available, Arch arch, std::string* text) {
     if (slot.family == Family::invalid) return std::nullopt;
     const OpcodeInfo* info = find_opcode(slot.family, slot.opcode, arch);
     if (!info) return std::nullopt;
@@ -139,25 +154,44 @@ std::optional<size_t> print_slot(Slot slot, bool scaled, const Word& word, const
         if ((shape->dwords == 4) != scaled || shape->dwords > available || !shape->matches(word)) continue;
         if (!decodable(*shape, word)) continue;
         Printer printer(*shape, word, words, available, info->mnemonic);
-        return printer.print(text) ? printer.length() : 0;
+        bool valid = text ? printer.print(*text) : printer.check();
+        return valid ? printer.length() : 0;
     }
     return std::nullopt;
 }
 
-constexpr unsigned load_scale =
-    0xd3ac;  // v_mfma_ld_scale_b32: the first half of a scaled matrix instruction.
+// v_mfma_ld_scale_b32: the first half of a scaled matrix instruction.
+constexpr unsigned load_scale = 0xd3ac;
 
-}  // namespace
-
-size_t disassemble(const uint32_t* words, size_t available, Arch arch, std::string& text) {
+size_t decode_words(const uint32_t* words, size_t available, Arch arch, std::string* text) {
     Word word;
     for (size_t i = 0; i < 4 && i < available; ++i) word.half[i / 2] |= uint64_t(words[i]) << (i % 2 * 32);
     if (available == 0) return 0;
     if (words[0] >> 16 == load_scale && available >= 4 && words[2] >> 23 == 0b110100111) {
         Slot matrix{Family::VOP3P, (words[2] >> 16) & 127};
-        if (auto length = print_slot(matrix, true, word, words, available, arch, text)) return *length;
+        if (auto length = find_form(matrix, true, word, words, available, arch, text)) return *length;
     }
-    return print_slot(slot_of(word), false, word, words, available, arch, text).value_or(0);
+    return find_form(slot_of(word), false, word, words, available, arch, text).value_or(0);
+}
+
+}  // namespace
+
+size_t disassemble(const uint32_t* words, size_t available, Arch arch, std::string& text) {
+    return decode_words(words, available, arch, &text);
+}
+
+size_t instruction_length(const uint32_t* words, size_t available, Arch arch) {
+    return decode_words(words, available, arch, nullptr);
+}
+
+std::string disassemble(const Instruction& in) {
+    auto words = reinterpret_cast<const uint32_t*>(in.address);
+    // A valid instruction that both targets have reads the same on both.
+    bool cdna4 = in.info && in.info->archs >> unsigned(Arch::gfx950) & 1;
+    std::string text;
+    if (!in.info || !disassemble(words, in.dwords, cdna4 ? Arch::gfx950 : Arch::gfx942, text))
+        return "(not an instruction)";
+    return text;
 }
 
 }  // namespace hkc::emu

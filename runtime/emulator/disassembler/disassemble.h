@@ -13,4 +13,7 @@ namespace hkc::emu {
 /// no valid instruction of the target.
 size_t disassemble(const uint32_t* words, size_t available, Arch arch, std::string& text);
 
+/// The length alone, without making the text.
+size_t instruction_length(const uint32_t* words, size_t available, Arch arch);
+
 }  // namespace hkc::emu
