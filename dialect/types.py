@@ -11,10 +11,11 @@ MLIR sees each type as a name and one string; the dataclasses here are that stri
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from mlir import ir
 
@@ -44,55 +45,47 @@ class ViewType:
 
 
 @dataclass(frozen=True)
-class TileType:
+class _Shaped:
+    """A static shape of elements, with the text of its layout once it has one."""
+
+    KIND: ClassVar[str]
+    NOUN: ClassVar[str]
+
+    shape: tuple[int, ...]
+    dtype: DType
+    layout: str | None = None
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    def text(self) -> str:
+        at = f" @ {self.layout}" if self.layout else ""
+        return f'!tile.{self.KIND}<"[{", ".join(map(str, self.shape))}] {self.dtype.name}{at}">'
+
+    def mlir(self) -> ir.Type:
+        return _parse_mlir(self.text())
+
+    def __str__(self) -> str:
+        return f"{'x'.join(map(str, self.shape))} {self.dtype.name} {self.NOUN}"
+
+
+class TileType(_Shaped):
     """A register tile (a vector when of rank 1). ``layout`` is the text of a :mod:`hkc.passes.layouts` layout."""
 
-    shape: tuple[int, ...]
-    dtype: DType
-    layout: str | None = None
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape)
-
-    @property
-    def elements(self) -> int:
-        return _product(self.shape)
-
-    def text(self) -> str:
-        return f'!tile.tile<"{_shaped(self.shape, self.dtype, self.layout)}">'
-
-    def mlir(self) -> ir.Type:
-        return _parse_mlir(self.text())
-
-    def __str__(self) -> str:
-        return f"{'x'.join(map(str, self.shape))} {self.dtype.name} tile"
+    KIND = "tile"
+    NOUN = "tile"
 
 
-@dataclass(frozen=True)
-class LdsType:
+class LdsType(_Shaped):
     """Tiles in LDS: [buffers, rows, columns], or [rows, columns] for one of them."""
 
-    shape: tuple[int, ...]
-    dtype: DType
-    layout: str | None = None
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape)
-
-    @property
-    def elements(self) -> int:
-        return _product(self.shape)
-
-    def text(self) -> str:
-        return f'!tile.lds<"{_shaped(self.shape, self.dtype, self.layout)}">'
-
-    def mlir(self) -> ir.Type:
-        return _parse_mlir(self.text())
-
-    def __str__(self) -> str:
-        return f"{'x'.join(map(str, self.shape))} {self.dtype.name} LDS tile"
+    KIND = "lds"
+    NOUN = "LDS tile"
 
 
 @dataclass(frozen=True)
@@ -114,18 +107,6 @@ T = TypeVar("T")
 AnyType = ViewType | TileType | LdsType | TokenType | DType
 
 _TEXT = re.compile(r'!tile\.(?P<kind>view|tile|lds)<"\[(?P<dims>[^\]]*)\] (?P<dtype>\w+)(?: @ (?P<layout>.*))?">')
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    total = 1
-    for extent in shape:
-        total *= extent
-    return total
-
-
-def _shaped(shape: tuple[int, ...], element: DType, layout: str | None) -> str:
-    tail = f" @ {layout}" if layout else ""
-    return f"[{', '.join(map(str, shape))}] {element.name}{tail}"
 
 
 def _parse_mlir(text: str) -> ir.Type:

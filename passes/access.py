@@ -12,11 +12,10 @@ from hkc.dtypes import DType
 from hkc.errors import InternalError
 from hkc.passes import scalars as s
 from hkc.passes.layouts import plain_layout
+from hkc.targets import Target
 
 # Buffer accesses of a dword or more ignore the address's two low bits: AMD CDNA3 ISA 9.1.
 DWORD = 4
-# Widest global access of a lane: buffer_load_dwordx4 (CDNA3 ISA 9.1).
-WIDEST = 16
 
 
 def element_alignment(dtype: DType) -> int:
@@ -24,9 +23,14 @@ def element_alignment(dtype: DType) -> int:
     return max(1, DWORD // dtype.bytes)
 
 
-def plain_type(type_: TileType, waves: int, run_bytes: int = WIDEST) -> TileType:
+def longest_run(type_: TileType, target: Target) -> int:
+    """Items of the widest global access."""
+    return target.widest_access // type_.dtype.bytes
+
+
+def plain_type(type_: TileType, waves: int, target: Target) -> TileType:
     """The tile in the `rows` layout that moves it by the widest accesses."""
-    layout = plain_layout(type_.shape, waves, max(1, run_bytes // type_.dtype.bytes))
+    layout = plain_layout(type_.shape, waves, longest_run(type_, target))
     if layout is None:
         raise InternalError(f"a {type_} can't be spread over {waves} wavefronts")
     return replace(type_, layout=layout.text())

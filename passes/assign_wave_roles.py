@@ -16,6 +16,7 @@ from hkc.dialect.locations import span_of
 from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
+from hkc.passes.access import longest_run
 from hkc.passes.infer_layouts import PLAIN, layout_classes
 from hkc.passes.layouts import WaveSplit, divides, flip, parse_layout, plain_layout
 from hkc.passes.rebuild import kernel_of
@@ -27,13 +28,6 @@ USUAL_WAVES = 4
 # Accumulator registers a lane before more wavefronts are used: a quarter of the 512 (CDNA3 ISA 3.6.4) leaves two
 # wavefronts a SIMD room for operands and addresses.
 ACCUMULATOR_REGISTERS = 128
-# Widest global access of a lane: buffer_load_dwordx4 (CDNA3 ISA 9.1).
-WIDEST_ACCESS = 16
-
-
-def longest_run(type_: TileType) -> int:
-    """Items of the widest global access."""
-    return WIDEST_ACCESS // type_.dtype.bytes
 
 
 def with_split(layout: str, waves: tuple[int, int]) -> str:
@@ -76,7 +70,7 @@ def _laid_out(tile: _Tile, waves: tuple[int, int]) -> TileType | None:
     return replace(type_, layout=text) if divides(parse_layout(text), (shape[0], shape[1])) else None
 
 
-def _tiles(function: ir.Operation) -> list[_Tile]:
+def _tiles(function: ir.Operation, target: Target) -> list[_Tile]:
     """All tiles. Those of one layout class have the runs of their widest element type: a conversion moves nothing."""
     ops = list(walk(function))
     classes = layout_classes(ops)
@@ -87,12 +81,12 @@ def _tiles(function: ir.Operation) -> list[_Tile]:
             type_ = try_parse_type(value.type)
             if isinstance(type_, TileType):
                 root, _ = classes.find(value)
-                runs[root] = min(runs.get(root, longest_run(type_)), longest_run(type_))
+                runs[root] = min(runs.get(root, longest_run(type_, target)), longest_run(type_, target))
                 found.append((value, type_, root))
     return [_Tile(value, type_, runs[root]) for value, type_, root in found]
 
 
-def _fits(tiles: list[_Tile], waves: tuple[int, int]) -> ir.Value | None:
+def _fits(tiles: list[_Tile], waves: tuple[int, int], target: Target) -> ir.Value | None:
     """A tile that can't be spread over the wavefronts, None if all can."""
     count = waves[0] * waves[1]
     for tile in tiles:
@@ -100,7 +94,7 @@ def _fits(tiles: list[_Tile], waves: tuple[int, int]) -> ir.Value | None:
         moved = value.owner.name in ("tile.load", "tile.lds_read") if not _is_argument(value) else False
         if _laid_out(tile, waves) is None:
             return value
-        if moved and plain_layout(tile.type.shape, count, longest_run(tile.type)) is None:
+        if moved and plain_layout(tile.type.shape, count, longest_run(tile.type, target)) is None:
             return value
     return None
 
@@ -129,7 +123,7 @@ def _candidates(function: ir.Operation, target: Target) -> list[tuple[int, int]]
 
 
 def _choose(function: ir.Operation, target: Target) -> tuple[int, int]:
-    tiles = _tiles(function)
+    tiles = _tiles(function, target)
     asked = get_ints(function, "tile.waves")
     if asked is not None:
         waves = (asked[0], asked[1]) if len(asked) == 2 else (0, 0)
@@ -140,13 +134,13 @@ def _choose(function: ir.Operation, target: Target) -> tuple[int, int]:
                 expected=f"rows x columns, at most {target.max_workgroup // target.wavefront} in all",
                 got="x".join(map(str, asked)),
             )
-        misfit = _fits(tiles, waves)
+        misfit = _fits(tiles, waves, target)
         if misfit is not None:
             raise _misfit(misfit, f"over {waves[0]}x{waves[1]} wavefronts")
         return waves
     misfit = None
     for waves in _candidates(function, target):
-        misfit = _fits(tiles, waves)
+        misfit = _fits(tiles, waves, target)
         if misfit is None:
             return waves
     assert misfit is not None
@@ -171,7 +165,7 @@ def assign_wave_roles(module: ir.Module, target: Target) -> None:
             raise HkcError(f"unknown schedule {schedule!r}", span_of(op), expected=" or ".join(SCHEDULES), got=schedule)
     waves = _choose(function, target)
     function.attributes["tile.waves"] = ir.DenseI64ArrayAttr.get(list(waves))
-    for tile in _tiles(function):
+    for tile in _tiles(function, target):
         spread = _laid_out(tile, waves)
         assert spread is not None
         tile.value.set_type(spread.mlir())

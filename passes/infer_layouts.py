@@ -21,8 +21,6 @@ from hkc.passes.supported import check_elements
 from hkc.targets import MfmaShape, Target
 
 PLAIN = "rows"
-# Bytes of an operand that a lane reads from LDS at once: the widest DS access (ds_read_b128, CDNA3 ISA 11.3).
-WIDEST_LDS_READ = 16
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def choose_mfma(op: ir.Operation, target: Target) -> tuple[MfmaShape, int]:
     for shape in shapes:
         if m % shape.m == 0 and n % shape.n == 0 and k % shape.k == 0:
             held = shape.k * shape.m // target.wavefront * a.dtype.bytes
-            pack = max(1, WIDEST_LDS_READ // held)
+            pack = max(1, target.widest_lds_access // held)
             return shape, pack if k % (shape.k * pack) == 0 else 1
     raise HkcError(
         f"no MFMA shape divides a {m}x{k} @ {k}x{n} matmul of {a.dtype.name}",

@@ -49,8 +49,9 @@ def insert_buffer_loads(module: ir.Module, target: Target) -> None:
     """Runs the four steps of the module's text."""
     function = kernel_of(module)
     grid = get_ints(function, "tile.waves") or (1, 1)
-    stage_operands(module, (grid[0], grid[1]), target)
-    stage_through_registers(module, grid[0] * grid[1], target)
+    waves = grid[0] * grid[1]
+    stage_operands(module, waves, target)
+    stage_through_registers(module, waves, target)
     for op in list(walk(function)):
         if op.name == Load.name:
             _split_load(op)

@@ -21,12 +21,11 @@ from hkc.passes.lane_lowering import Lowering, ViewParts, pointer_type
 from hkc.passes.rebuild import body_of, kernel_of
 from hkc.targets import Target
 
-# MLIR's own passes, after the tile dialect is gone. Line tables need a scope on the function.
+# MLIR's own passes, after the tile dialect is gone.
 UPSTREAM = (
     "builtin.module(arith-expand,convert-scf-to-cf,convert-vector-to-llvm,convert-arith-to-llvm,"
-    "convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,ensure-debug-info-scope-on-llvm-func)"
+    "convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts)"
 )
-TRIPLE = "amdgcn-amd-amdhsa"
 # The layout string of LLVM 22's AMDGPU target, as it gives it for this triple.
 DATA_LAYOUT = (
     "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48-"
@@ -58,9 +57,8 @@ def _bind_arguments(lowering: Lowering, function: ir.Operation, new: list[ir.Val
             lowering.values[argument], new = [new[0]], new[1:]
 
 
-def _function_attributes(target: Target, threads: int) -> dict[str, ir.Attribute]:
+def _function_attributes(threads: int) -> dict[str, ir.Attribute]:
     passthrough = {
-        "target-cpu": target.arch,
         "amdgpu-flat-work-group-size": f"{threads},{threads}",
         "uniform-work-group-size": "true",
     }
@@ -89,9 +87,8 @@ def lower_to_rocdl(module: ir.Module, target: Target) -> None:
     old.erase()
     new.operation.attributes["sym_name"] = ir.StringAttr.get(name)
     new.operation.attributes["tile.kernel"] = ir.UnitAttr.get()
-    module.operation.attributes["llvm.target_triple"] = ir.StringAttr.get(TRIPLE)
     module.operation.attributes["llvm.data_layout"] = ir.StringAttr.get(DATA_LAYOUT)
     PassManager.parse(UPSTREAM, module.context).run(module.operation)
     # rocdl.kernel is only allowed on an llvm.func.
-    for key, value in (_function_attributes(target, threads) | attributes).items():
+    for key, value in (_function_attributes(threads) | attributes).items():
         kernel_of(module).attributes[key] = value

@@ -87,7 +87,7 @@ class _Stager(Rebuilder):
         type_ = lds_type(slot)
         if goes_direct(type_, self.waves, self.target):
             return
-        carried = Carried(lds, plain_type(TileType(type_.shape, type_.dtype), self.waves))
+        carried = Carried(lds, plain_type(TileType(type_.shape, type_.dtype), self.waves, self.target))
         root, _ = self.classes.find(op.results[0])
         if self.carried.setdefault(root, carried) != carried:
             raise HkcError(

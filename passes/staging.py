@@ -50,7 +50,7 @@ def _feeds_matmuls(value: ir.Value) -> bool:
     return True
 
 
-def stage_operands(module: ir.Module, waves: tuple[int, int], target: Target) -> None:
+def stage_operands(module: ir.Module, waves: int, target: Target) -> None:
     """Moves every matmul operand through LDS."""
     function = kernel_of(module)
     loops: dict[ir.Operation, list[ir.Operation]] = {}
@@ -59,13 +59,13 @@ def stage_operands(module: ir.Module, waves: tuple[int, int], target: Target) ->
         if parent.name == "scf.for" and _pipelinable(parent, load):
             loops.setdefault(parent, []).append(load)
         else:
-            stage_in_place(load, waves[0] * waves[1], allocate(function, load, 1))
+            stage_in_place(load, waves, allocate(function, load, 1), target)
     for loop, loads in loops.items():
         schedule = SCHEDULES[get_str(loop, "tile.schedule") or DEFAULT_SCHEDULE]
-        direct = any(goes_direct(_slot_type(load), waves[0] * waves[1], target) for load in loads)
+        direct = any(goes_direct(_slot_type(load), waves, target) for load in loads)
         buffers = schedule.buffers(_stages(loop), direct)
         staged = [Staged(load, allocate(function, load, buffers)) for load in loads]
-        schedule(loop, staged, buffers, waves).build()
+        schedule(loop, staged, buffers, waves, target).build()
 
 
 def _stages(loop: ir.Operation) -> int:
@@ -87,10 +87,10 @@ def _slot_type(load: ir.Operation) -> LdsType:
     return LdsType(type_.shape, type_.dtype)
 
 
-def stage_in_place(load: ir.Operation, waves: int, lds: ir.Value) -> None:
+def stage_in_place(load: ir.Operation, waves: int, lds: ir.Value, target: Target) -> None:
     """Load, write to LDS, read back, where the load stands."""
     with ir.InsertionPoint(load), location_of(load):
-        wide = plain_type(tile_type(load.results[0]), waves)
+        wide = plain_type(tile_type(load.results[0]), waves, target)
         tile = Load.build(load.operands[0], list(load.operands)[1:], wide)
         load.results[0].replace_all_uses_with(_through_lds(tile, lds, tile_type(load.results[0])))
     load.erase()

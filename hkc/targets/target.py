@@ -41,6 +41,7 @@ class LdsPhases:
 class Target:
     """The limits and tables of one arch; sizes in bytes.
 
+    ``widest_access`` and ``widest_lds_access``: the most that a lane moves at once in global memory and in LDS;
     ``lds_direct_bytes``: the most that a lane of an LDS-direct load moves; ``lds_transpose_bytes``: size of the items
     that LDS reads can transpose (0: none).
     """
@@ -55,6 +56,8 @@ class Target:
     vgprs_per_lane: int
     vgpr_granule: int
     max_waves_per_simd: int
+    widest_access: int
+    widest_lds_access: int
     lds_direct_bytes: int
     lds_transpose_bytes: int
     buffer_resource_word3: int

@@ -18,7 +18,7 @@ from hkc.dialect.ops import (
 )
 from hkc.dialect.types import TileType, tile_type, view_type
 from hkc.passes import scalars as s
-from hkc.passes.access import WIDEST
+from hkc.passes.access import longest_run
 from hkc.passes.distribute.distributor import Distributor, distribution, runs, vector_type
 from hkc.passes.distribute.vectors import gather, item, join, part, splat_zero
 from hkc.passes.layouts import Step
@@ -94,7 +94,7 @@ def buffer_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     vectors = []
     for row, column in dist.fragments:
         pieces = []
-        for run in runs(dist.layout, WIDEST // type_.dtype.bytes):
+        for run in runs(dist.layout, longest_run(type_, d.target)):
             offset = wide.offset((row + run.step[0], column + run.step[1]))
             made = vector_type(run.count, type_.dtype)
             pieces.append(LaneBufferLoad.build(wide.descriptor, offset, wide.scalar, made))
@@ -108,7 +108,7 @@ def buffer_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     wide = _Wide(d, view, [d.one(v) for v in offsets], type_)
     dist = distribution(type_)
     for (row, column), vector in zip(dist.fragments, vectors, strict=True):
-        for run in runs(dist.layout, WIDEST // type_.dtype.bytes):
+        for run in runs(dist.layout, longest_run(type_, d.target)):
             offset = wide.offset((row + run.step[0], column + run.step[1]))
             LaneBufferStore.build(part(vector, run.first, run.count), wide.descriptor, offset, wide.scalar)
     return []

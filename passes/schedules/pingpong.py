@@ -38,6 +38,7 @@ from hkc.passes.layouts import distribute
 from hkc.passes.rebuild import make_loop, variable_place
 from hkc.passes.schedules.pipeline import Pipeline
 from hkc.passes.staged import Staged
+from hkc.targets import Target
 
 HALVES = 2
 # Each phase's quadrant (row half, column half): neighbours share a half, so that three of four need one new operand.
@@ -71,8 +72,8 @@ class PingPong(Pipeline):
 
     places_barriers: ClassVar[bool] = True
 
-    def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: tuple[int, int]) -> None:
-        super().__init__(loop, staged, stages, waves)
+    def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: int, target: Target) -> None:
+        super().__init__(loop, staged, stages, waves, target)
         self.unroll = stages
         self.left, self.right = self._operands()
 

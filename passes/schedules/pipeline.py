@@ -32,6 +32,7 @@ from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
 from hkc.passes.rebuild import Rebuilder, carried_places, make_loop, variable_place
 from hkc.passes.staged import Staged, tile_name, token_place
+from hkc.targets import Target
 
 # Marks barriers that a schedule placed; others in a program are a person's, who then places them all.
 SCHEDULED = "tile.scheduled"
@@ -46,9 +47,9 @@ class Pipeline(ABC):
 
     places_barriers: ClassVar[bool] = False
 
-    def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: tuple[int, int]) -> None:
-        self.loop, self.staged, self.stages, self.grid = loop, staged, stages, waves
-        self.waves = waves[0] * waves[1]
+    def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: int, target: Target) -> None:
+        self.loop, self.staged, self.stages = loop, staged, stages
+        self.waves, self.target = waves, target
         self.unroll = 1
         self.low, self.high, self.step = list(loop.operands)[:3]
         self.start = s.known(self.low)
@@ -121,7 +122,7 @@ class Pipeline(ABC):
             for staged in self.staged:
                 with place_of(staged.load, f"{tile_name(staged)}_part"):
                     offsets = [variable if o == self.variable else o for o in staged.offsets]
-                    wide = plain_type(staged.type, self.waves)
+                    wide = plain_type(staged.type, self.waves, self.target)
                     tiles[staged.load] = MaskedLoad.build(staged.view, offsets, wide)
             if self.places_barriers:
                 Waitcnt.build(lgkmcnt=0)

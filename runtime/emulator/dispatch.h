@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "code_object.h"
+#include "counters.h"
 #include "memory_map.h"
 
 namespace hkc::emu {
@@ -66,16 +67,12 @@ struct Report {
     std::optional<Party> other;
 };
 
-/// Executed wave-instructions.
-struct Counters {
-    uint64_t instructions = 0;
-    uint64_t mfma = 0;
-    uint64_t lds_reads = 0, lds_writes = 0;
-    uint64_t global_loads = 0, global_stores = 0;
-    uint64_t barriers = 0;
-    uint64_t lds_conflict_cycles =
-        0;  ///< Cycles beyond the conflict-free ones; counted in checked mode only.
-};
+inline Counters operator+(const Counters& a, const Counters& b) {
+    return {a.instructions + b.instructions, a.mfma + b.mfma,
+            a.lds_reads + b.lds_reads,       a.lds_writes + b.lds_writes,
+            a.global_loads + b.global_loads, a.global_stores + b.global_stores,
+            a.barriers + b.barriers,         a.lds_conflict_cycles + b.lds_conflict_cycles};
+}
 
 /// What one wait or barrier of the program did in checked mode, over all waves: how often it was passed, and how many
 /// operations it completed that nothing had completed before.

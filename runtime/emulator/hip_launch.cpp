@@ -135,17 +135,6 @@ class Kernarg {
     uint8_t* data_;
 };
 
-void add_counters(Counters& to, const Counters& from) {
-    to.instructions += from.instructions;
-    to.mfma += from.mfma;
-    to.lds_reads += from.lds_reads;
-    to.lds_writes += from.lds_writes;
-    to.global_loads += from.global_loads;
-    to.global_stores += from.global_stores;
-    to.barriers += from.barriers;
-    to.lds_conflict_cycles += from.lds_conflict_cycles;
-}
-
 hipError_t execute(const ihipModuleSymbol_t& function, const Launch& launch, Kernarg& kernarg) {
     Runtime& runtime = Runtime::get();
     Device& device = runtime.devices[function.device];
@@ -163,7 +152,7 @@ hipError_t execute(const ihipModuleSymbol_t& function, const Launch& launch, Ker
     options.instruction_budget = device.instruction_budget;
     RunResult result = run(dispatch, options, runtime.memory);
     ++device.launches;
-    add_counters(device.counters, result.counters);
+    device.counters = device.counters + result.counters;
     device.trap = result.trapped ? result.trap : std::string();
     device.waits = std::move(result.waits);
     for (WaitUse& use : device.waits) use.pc -= function.kernel->entry;

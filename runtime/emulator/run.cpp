@@ -36,17 +36,9 @@ void RunContext::report(Report report) {
     result_.reports.push_back(std::move(report));
 }
 
-void RunContext::add(const WaveCounters& c) {
+void RunContext::add(const Counters& counters) {
     std::lock_guard lock(mutex_);
-    Counters& t = result_.counters;
-    t.instructions += c.instructions;
-    t.mfma += c.mfma;
-    t.lds_reads += c.lds_reads;
-    t.lds_writes += c.lds_writes;
-    t.global_loads += c.global_loads;
-    t.global_stores += c.global_stores;
-    t.barriers += c.barriers;
-    t.lds_conflict_cycles += c.lds_conflict_cycles;
+    result_.counters = result_.counters + counters;
 }
 
 void RunContext::add(const WaitUse& use) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "counters.h"
 #include "instruction.h"
 
 #define HKC_INLINE inline __attribute__((always_inline))
@@ -28,11 +29,6 @@ struct MemoryWindow {
         return (address >= begin && address <= end - bytes) ||
                (address >= launch_begin && address <= launch_end - bytes);
     }
-};
-
-struct WaveCounters {
-    uint64_t instructions = 0, mfma = 0, lds_reads = 0, lds_writes = 0, global_loads = 0, global_stores = 0,
-             barriers = 0, lds_conflict_cycles = 0;
 };
 
 /// Fields of the MODE register (CDNA3 ISA guide, "MODE register").
@@ -59,7 +55,7 @@ struct alignas(64) Wave {
     const MemoryWindow* window;
     Workgroup* group;
     WaveShadow* shadow;  ///< nullptr in fast mode.
-    WaveCounters counters;
+    Counters counters;
 
     HKC_INLINE uint64_t sgpr64(unsigned i) const { return sgpr[i] | uint64_t(sgpr[i + 1]) << 32; }
     HKC_INLINE void set_sgpr64(unsigned i, uint64_t v) {

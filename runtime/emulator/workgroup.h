@@ -38,7 +38,7 @@ class RunContext {
     /// Whether a report of this kind at `pc` would be kept; cheap enough to ask before composing a message.
     bool wants(const char* kind, uint64_t pc);
 
-    void add(const WaveCounters& counters);
+    void add(const Counters& counters);
     void add(const WaitUse& use);
     RunResult take_result();
 
