@@ -93,7 +93,8 @@ class Program:
         if source.form == "ll":
             return flow.compile_llvm(source.text, arch, str(source.path), dumper=dumper, assembly=assembly)
         if source.kernel is None:
-            return flow.compile_module(lambda: self.module({}), arch, dumper=dumper, assembly=assembly)
+            path = str(source.path)
+            return flow.compile_module(lambda: self.module({}), arch, dumper=dumper, assembly=assembly, source=path)
         return flow.compile_kernel(source.kernel, arch, self.constants, dtypes or {}, dumper=dumper, assembly=assembly)
 
 

@@ -118,7 +118,8 @@ class Pool:
     def generate(
         self, text: str, arch: str, *, level: int = 3, assembly: bool = True, source: str | None = None
     ) -> Generated:
-        """Compile LLVM IR for ``arch``. ``source`` names the user's file when the IR is the user's own text.
+        """Compile LLVM IR for ``arch``. ``source`` names the user's file when the IR is the user's own text, or
+        comes from a module that passes outside this process have made (a dump may have been changed by hand).
 
         Without ``assembly`` only the object is made, which takes half as long.
 
@@ -130,7 +131,7 @@ class Pool:
         except _Died:
             words = worker.last_words()
             worker.close()
-            raise _died(text, words) from None
+            raise _died(text, words, source) from None
         except BaseException:  # an interrupt leaves half a message in the pipe
             worker.close()
             raise
@@ -170,7 +171,9 @@ def _save(text: str) -> str:
         return file.name
 
 
-def _died(text: str, words: str) -> InternalError:
+def _died(text: str, words: str, source: str | None) -> HkcError:
+    if source is not None:
+        return HkcError(f"{source}: LLVM can't generate code for it", notes=[(words, None)])
     return InternalError(
         "LLVM stopped while generating code",
         notes=[(words, None), (f"the LLVM IR is in {_save(text)}", None)],

@@ -81,8 +81,11 @@ def compile_module(
     constants: dict[str, str] | None = None,
     dumper: Dumper | None = None,
     assembly: bool = False,
+    source: str | None = None,
 ) -> CompiledKernel:
     """Compile a module of any stage above LLVM IR; passes that it has been through are not run again.
+
+    ``source`` names the file that the module was read from, if it was.
 
     ``make_module`` is called after the code generation process has been started, so that importing MLIR and
     the front end overlap with its start.
@@ -96,6 +99,7 @@ def compile_module(
     from hkc.driver.workload import examine, waves_of
     from hkc.passes.pipelines import PASSES, done, run_pipeline
 
+    resumed = source if done(module) else None
     numbers = {p.name: number for number, p in enumerate(PASSES, start=1)}
     function = kernel_function(module)
     workload = examine(function) if function is not None else None
@@ -123,7 +127,7 @@ def compile_module(
     clock.stage("translate")
     if dumper is not None:
         dumper.text(len(PASSES) + 1, "llvm", ".ll", text)
-    compiled = _finish(text, arch, None, workload, clock.seconds, assembly or dumper is not None)
+    compiled = _finish(text, arch, resumed, workload, clock.seconds, assembly or dumper is not None)
     if dumper is not None:
         dumper.text(len(PASSES) + 2, "final", ".s", compiled.asm)
     if meta is not None:

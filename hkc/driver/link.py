@@ -74,7 +74,10 @@ def _zig() -> str | None:
 
 
 def link(obj: bytes) -> bytes:
-    """Link one relocatable object; raises InternalError with the linker's words when it refuses."""
+    """Link one relocatable object.
+
+    Raises InternalError with the linker's words when it refuses; HkcError when the linker is the user's choice.
+    """
     command = find_linker()
     with tempfile.TemporaryDirectory(prefix="hkc-link-") as folder:
         # Fixed names: the linker records the output's name nowhere, but its messages show the input's.
@@ -90,7 +93,10 @@ def link(obj: bytes) -> bytes:
             raise HkcError(f"cannot start the linker {command[0]}: {error.strerror}") from None
         if done.returncode != 0:
             words = done.stderr.decode(errors="replace").strip() or f"it ended with status {done.returncode}"
-            raise InternalError(f"the linker {' '.join(command)} failed", notes=[(words, None)])
+            failure = f"the linker {' '.join(command)} failed"
+            if knobs.lld():
+                raise HkcError(failure, notes=[(words, None)], hint="set HKC_LLD to an ld.lld, or unset it")
+            raise InternalError(failure, notes=[(words, None)])
         try:
             return (Path(folder) / "kernel.hsaco").read_bytes()
         except OSError:

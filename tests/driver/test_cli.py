@@ -92,6 +92,16 @@ def test_opt_runs_passes_and_the_result_resumes(hkc: Run, tile_file: Path, tmp_p
     assert (tmp_path / "llvm.hsaco").read_bytes() == (tmp_path / "whole.hsaco").read_bytes()
 
 
+def test_a_dump_changed_to_another_target_is_the_users_fault(hkc: Run, tmp_path: Path) -> None:
+    gemm = str(Path(__file__).parents[2] / "examples" / "01_gemm.tile")
+    assert hkc("compile", gemm, "--arch", "gfx950", "-o", "gemm.hsaco", "--dump-ir", "dump")[0] == 0
+    text = next((tmp_path / "dump").glob("*_map-mfma.mlir")).read_text()
+    (tmp_path / "edited.mlir").write_text(text.replace("gfx950", "gfx942"))
+    code, out, err = hkc("compile", "edited.mlir", "-o", "edited.hsaco")
+    assert (code, out) == (2, "") and "edited.mlir: LLVM can't generate code for it" in err
+    assert not (tmp_path / "edited.hsaco").exists()
+
+
 @pytest.mark.parametrize(
     ("dump", "passes", "message"),
     [

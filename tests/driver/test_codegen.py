@@ -118,6 +118,12 @@ def test_a_fatal_error_of_llvm_does_not_end_this_process(pool: Pool) -> None:
     assert pool.generate(LLVM_IR, "gfx950").object
 
 
+def test_a_fatal_error_in_the_users_ir_is_the_users_fault(pool: Pool) -> None:
+    with pytest.raises(HkcError, match=r"mine\.ll: LLVM can't generate code for it") as caught:
+        pool.generate(FATAL_IR, "gfx950", source="mine.ll")
+    assert caught.value.exit_code == 2
+
+
 def _saved(error: InternalError) -> Path:
     match = re.search(r"the LLVM IR is in (\S+)", str(error))
     assert match is not None

@@ -88,9 +88,16 @@ def test_no_linker_says_how_to_get_one() -> None:
 
 
 def test_a_linker_that_fails_is_an_internal_error(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HKC_LLD", program)
+    monkeypatch.setattr(link, "find_linker", lambda: [program])
     with pytest.raises(InternalError, match="no such luck"):
         link.link(b"")
+
+
+def test_a_linker_of_the_users_that_fails_is_the_users(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HKC_LLD", program)
+    with pytest.raises(HkcError, match="no such luck") as caught:
+        link.link(b"")
+    assert caught.value.exit_code == 2 and "unset it" in (caught.value.hint or "")
 
 
 def test_a_linker_that_makes_nothing(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
