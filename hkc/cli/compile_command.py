@@ -39,8 +39,7 @@ def run(options: argparse.Namespace) -> int:
     program = open_program(options)
     reject_sizes(program)
     with progress("compiling"):
-        assembly = options.report or options.json or options.emit == "asm"
-        compiled = program.compile(options.dump_ir, assembly=assembly)
+        compiled = program.compile(options.dump_ir, assembly=options.emit == "asm")
     output = getattr(compiled, options.emit)
     if output is None:
         raise HkcError(f"{program.source.path} starts below the tile program: no {options.emit} can be given")

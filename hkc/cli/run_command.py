@@ -56,9 +56,8 @@ def run(options: argparse.Namespace) -> int:
     loaded, saved = read_inputs(options.input), output_paths(options.output)
     arch = program.arch if options.arch or not program.from_source else None
     device = open_device(options.device, arch)
-    wanted = options.report or options.json
     with progress("compiling"):
-        compiled = program.compile(options.dump_ir, arch=device.arch, dtypes=_types(loaded), assembly=wanted)
+        compiled = program.compile(options.dump_ir, arch=device.arch, dtypes=_types(loaded))
     meta = compiled.meta
     if meta is None:
         raise HkcError(

@@ -56,7 +56,7 @@ class CompiledKernel:
     @cached_property
     def report(self) -> Report:
         """Registers, LDS, occupancy, the main loop against its floor, compile times."""
-        return make_report(self.arch, self.resources, self.asm, self.workload, self.seconds)
+        return make_report(self.arch, self.resources, self.hsaco, self.workload, self.seconds)
 
     @property
     def warnings(self) -> list[str]:

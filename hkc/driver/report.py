@@ -101,11 +101,11 @@ def _tiles(tiles: tuple[tuple[str, str, int], ...]) -> str:
 
 
 def make_report(
-    arch: str, resources: Resources, assembly: str, workload: Workload | None, seconds: dict[str, float]
+    arch: str, resources: Resources, code: str | bytes, workload: Workload | None, seconds: dict[str, float]
 ) -> Report:
-    """The report of one kernel."""
+    """The report of one kernel; ``code`` is its code object or assembly text."""
     target = get_target(arch)
-    mix = main_loop(assembly, resources.name)
+    mix = main_loop(code, resources.name)
     return Report(
         arch,
         resources,
