@@ -6,6 +6,8 @@ K tiles are on their way at a time, SCHEDULE how the waves share the work.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 import hkc as hk
@@ -17,13 +19,13 @@ def gemm(
     B: hk.View["N", "K", DTYPE] if TRANS == "nt" or TRANS == "tt" else hk.View["K", "N", DTYPE],
     C: hk.View["M", "N", DTYPE],
     *,
-    BM=128,
-    BN=128,
+    BM=lambda M, N: 16 if M <= 16 else 256 if min(M, N) >= 256 and M * N >= 2**24 else 128 if min(M, N) >= 512 else 64,
+    BN=lambda M, N, BM: 16 if N <= 16 else 64 if M <= 16 else BM,
     BK=64,
     STAGES=2,
-    SCHEDULE="uniform",
+    SCHEDULE=lambda BM, BN: "pingpong" if BM * BN >= 2**16 else "uniform",
     DTYPE=hk.bf16,
-    TRANS="nt",
+    TRANS: Literal["nn", "nt", "tn", "tt"] = "nt",
 ):
     m = hk.block(0) * BM
     n = hk.block(1) * BN

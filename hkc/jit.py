@@ -72,13 +72,17 @@ class Kernel:
     ) -> CompiledKernel:
         """Compile for ``arch`` (default: ``HKC_ARCH``, else gfx950) with the given compile-time constants.
 
-        ``dtypes`` gives the element types of views that the kernel leaves open. Raises HkcError for a fault
-        of the kernel, located, and for a constant that it does not have.
+        ``dtypes`` gives the element types of views that the kernel leaves open. Sizes on which defaults of constants
+        depend may be given like constants; without, the defaults are those for the largest sizes. Raises HkcError for
+        a fault of the kernel, located, and for a constant that it does not have.
         """
         from hkc.driver.compile import compile_kernel
-        from hkc.lang.constants import complete
+        from hkc.lang.constants import complete, integers
+        from hkc.lang.defaults import used_sizes
 
-        return compile_kernel(self.definition, arch or knobs.arch(), complete(self.definition, constants), dtypes or {})
+        sizes = {name: constants.pop(name) for name in used_sizes(self.definition) & constants.keys()}
+        complete_constants = complete(self.definition, constants, integers(sizes))
+        return compile_kernel(self.definition, arch or knobs.arch(), complete_constants, dtypes or {})
 
     def __call__(self, *arguments: Any, arch: str | None = None, device: str | None = None, **named: Any) -> None:
         """Run the kernel on arrays and scalars; arrays that it stores to are written in place.
@@ -133,11 +137,14 @@ class Kernel:
         """The kernel for these constants and element types, loaded on the device."""
         from hkc.arguments import convert_array
         from hkc.driver.compile import compile_kernel
-        from hkc.lang.constants import complete
+        from hkc.lang.constants import complete, integers
+        from hkc.lang.defaults import sizes_of_shapes
 
-        complete_constants = complete(self.definition, constants)
-        views = [p.name for p in self.definition.parameters if p.is_view]
-        dtypes = {name: convert_array(name, values[name]).dtype for name in views}
+        arrays = {p.name: convert_array(p.name, values[p.name]) for p in self.definition.parameters if p.is_view}
+        shapes = {name: array.shape for name, array in arrays.items()}
+        sizes = {**sizes_of_shapes(self.definition, constants, shapes), **integers(_scalars(values))}
+        complete_constants = complete(self.definition, constants, sizes)
+        dtypes = {name: array.dtype for name, array in arrays.items()}
         key = (id(device), tuple(complete_constants.items()), tuple(dtypes.items()))
         if key not in self._functions:
             compiled = compile_kernel(self.definition, device.arch, complete_constants, dtypes)
@@ -146,6 +153,11 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
+
+
+def _scalars(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that are integers, of Python or NumPy."""
+    return {name: int(v) for name, v in values.items() if hasattr(v, "__index__") and not hasattr(v, "__len__")}
 
 
 @functools.cache

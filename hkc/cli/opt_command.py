@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from hkc.cli.program import known_arch
 from hkc.driver.files import read_text, write_text
 
 
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     module = parse_module(text, str(options.file))
     verify_module(module)
     if options.arch:
-        set_arch(module, options.arch)
+        set_arch(module, known_arch(options.arch))
     for step in passes:
         check_ready(module, step)
         run_passes(module, [step])

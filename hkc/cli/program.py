@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hkc import knobs
 from hkc.driver.source import Source, open_source
 from hkc.errors import HkcError
+from hkc.targets import TARGETS
 
 if TYPE_CHECKING:
     from mlir import ir
@@ -54,17 +57,30 @@ def definitions(options: argparse.Namespace) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Program:
-    """An opened program with its constants bound; ``sizes`` are the definitions that name no constant."""
+    """An opened program with its constants bound; ``given`` are the definitions that name constants, ``sizes`` the
+    others."""
 
     source: Source
     arch: str
     constants: dict[str, Any]
     sizes: dict[str, str]
+    given: dict[str, str] = field(default_factory=dict)
 
     @property
     def from_source(self) -> bool:
         """Whether it is a program of the language, for any target."""
         return self.source.kernel is not None
+
+    def for_shapes(self, shapes: Mapping[str, Sequence[int]]) -> Program:
+        """The program with its constants bound for arrays of these shapes, as far as their defaults ask."""
+        kernel = self.source.kernel
+        if kernel is None:
+            return self
+        from hkc.lang.constants import complete, integers
+        from hkc.lang.defaults import sizes_of_shapes
+
+        sizes = {**sizes_of_shapes(kernel, self.given, shapes), **integers(self.sizes)}
+        return replace(self, constants=complete(kernel, self.given, sizes))
 
     def module(self, dtypes: dict[str, Any]) -> ir.Module:
         """The program's module, before any pass that it has not been through."""
@@ -107,16 +123,33 @@ def open_program(options: argparse.Namespace) -> Program:
     table = definitions(options)
     source = open_source(options.file)
     if source.kernel is not None:
-        from hkc.lang.constants import complete
+        from hkc.lang.constants import complete, integers
 
         given = {name: text for name, text in table.items() if name in source.kernel.constants}
         sizes = {name: text for name, text in table.items() if name not in given}
-        return Program(source, options.arch or knobs.arch(), complete(source.kernel, given), sizes)
+        constants = complete(source.kernel, given, integers(sizes))
+        return Program(source, known_arch(options.arch), constants, sizes, given)
     return Program(source, _arch_of(source, options.arch), {}, table)
+
+
+def known_arch(given: str | None) -> str:
+    """The target that ``--arch`` names, else ``HKC_ARCH`` or the default. Raises HkcError that says which names it."""
+    arch = given or knobs.arch()
+    if arch not in TARGETS:
+        where = f"--arch {arch}" if given else f"HKC_ARCH={arch}"
+        raise HkcError(f"{where}: there is no such target", expected=" or ".join(TARGETS), hint=_close(arch))
+    return arch
+
+
+def _close(arch: str) -> str | None:
+    close = difflib.get_close_matches(arch, TARGETS, n=1)
+    return f"did you mean {close[0]}?" if close else None
 
 
 def _arch_of(source: Source, given: str | None) -> str:
     """The target that an IR file names, else the given one; both must agree."""
+    if given is not None:
+        known_arch(given)
     from hkc.driver.llvmtext import named_archs
 
     text = source.text
@@ -125,18 +158,22 @@ def _arch_of(source: Source, given: str | None) -> str:
         raise HkcError(f"{source.path} is for several targets", expected="one", got=", ".join(named))
     if named and given and named[0] != given:
         raise HkcError(f"{source.path} is for another target", expected=f"--arch {named[0]}", got=given)
-    return (named[0] if named else given) or knobs.arch()
+    return named[0] if named else known_arch(given)
 
 
 def reject_sizes(program: Program) -> None:
-    """Raise HkcError if a definition names no constant: a compile needs no sizes, so it is likely a slip."""
+    """Raise HkcError if a definition names no constant and no size on which a default depends: a compile needs no
+    others, so it is likely a slip."""
+    kernel = program.source.kernel
     for name in program.sizes:
-        kernel = program.source.kernel
         if kernel is None:
             raise HkcError(f"{program.source.path}: its constants are bound already", got=f"-D {name}")
         from hkc.lang.constants import bind
+        from hkc.lang.defaults import used_sizes
 
-        bind(kernel, {name: program.sizes[name]})  # names what there is, if it is not a size either
+        bind(kernel, {**program.given, name: program.sizes[name]})  # names what there is, if it is not a size either
+        if name in used_sizes(kernel):
+            continue
         raise HkcError(
             f"-D {name}: a size is known when the kernel runs, not when it is compiled",
             expected=", ".join(kernel.constants) or "no definitions",

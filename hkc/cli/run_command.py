@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
     program = open_program(options)
     loaded, saved = read_inputs(options.input), output_paths(options.output)
+    program = program.for_shapes({name: array.shape for name, array in loaded.items()})
     arch = program.arch if options.arch or not program.from_source else None
     device = open_device(options.device, arch)
     with progress("compiling"):

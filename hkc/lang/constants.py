@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hkc.dtypes import DTYPES, DType, dtype
 from hkc.errors import HkcError
 from hkc.lang import folding, syntax
+from hkc.lang.defaults import describe, evaluate_default, is_expression
 
 
-def complete(kernel: syntax.KernelDef, given: Mapping[str, object]) -> dict[str, object]:
+def complete(
+    kernel: syntax.KernelDef, given: Mapping[str, object], sizes: Mapping[str, int] | None = None
+) -> dict[str, object]:
     """All constants of the kernel, in its order: the given ones, else the defaults.
 
-    Raises HkcError for a name that is no constant, a value of the wrong kind, and a constant without any value.
+    Defaults that depend on sizes are those for ``sizes``; one that is not there counts as unbounded. Raises HkcError
+    for a name that is no constant, a value that the constant can't take, and a constant without any value.
     """
     for name in given:
         if name not in kernel.constants:
             raise _unknown(kernel, name, list(kernel.constants))
     values: dict[str, object] = {}
     for name, constant in kernel.constants.items():
+        if is_expression(constant.default):
+            continue
         if name in given:
-            values[name] = _checked(constant, given[name])
+            values[name] = _checked(constant, given[name], constant.default)
         elif constant.default is not None:
             values[name] = constant.default
         else:
@@ -30,7 +37,31 @@ def complete(kernel: syntax.KernelDef, given: Mapping[str, object]) -> dict[str,
                 constant.span,
                 hint=f"give it: -D {name}=VALUE, or {name}=VALUE in the call",
             )
-    return values
+    for name, constant in kernel.constants.items():
+        if is_expression(constant.default):
+            default = evaluate_default(constant, values, sizes or {})
+            values[name] = _checked(constant, given.get(name, default), default)
+    return {name: values[name] for name in kernel.constants}
+
+
+def check_choice(constant: syntax.Constant, value: object) -> None:
+    """Raises HkcError for a value that the constant does not list."""
+    if constant.choices and value not in constant.choices:
+        choices = [describe(c) for c in constant.choices]
+        raise HkcError(
+            f"{constant.name}={_shown(value)} is none of its values",
+            constant.span,
+            expected=" or ".join([", ".join(choices[:-1]), choices[-1]] if len(choices) > 1 else choices),
+            got=folding.describe(value),
+            hint=suggestion(value, constant.choices),
+        )
+
+
+def suggestion(value: object, choices: Sequence[object]) -> str | None:
+    """ "did you mean ...?", when a value is close to a string."""
+    words = [c for c in choices if isinstance(c, str)]
+    close = difflib.get_close_matches(value, words, n=1) if isinstance(value, str) else []
+    return f"did you mean {close[0]}?" if close else None
 
 
 def bind(
@@ -44,7 +75,7 @@ def bind(
     from hkc.lang.signature import signature
 
     given = {n: v for n, v in definitions.items() if n in kernel.constants}
-    constants = complete(kernel, given)
+    constants = complete(kernel, given, integers(definitions))
     # Element types do not matter for the names.
     arguments = signature(kernel, constants, {p.name: DTYPES["f32"] for p in kernel.parameters})
     kinds: dict[str, str] = {}
@@ -61,6 +92,12 @@ def bind(
             raise _unknown(kernel, name, [*kernel.constants, *kinds])
         sizes[name] = _size(name, value, kinds[name])
     return constants, sizes
+
+
+def integers(definitions: Mapping[str, object]) -> dict[str, int]:
+    """Those definitions that are integers, or texts of them; sizes that are malformed are reported elsewhere."""
+    numbers = {name: _number(v) if isinstance(v, str) else v for name, v in definitions.items()}
+    return {name: n for name, n in numbers.items() if isinstance(n, int) and not isinstance(n, bool)}
 
 
 def _unknown(kernel: syntax.KernelDef, name: str, known: list[str]) -> HkcError:
@@ -96,9 +133,9 @@ def _number(text: str) -> int | float | None:
     return None
 
 
-def _checked(constant: syntax.Constant, value: object) -> object:
-    """A given value as the kind of the constant's default."""
-    default = constant.default
+def _checked(constant: syntax.Constant, value: object, default: object) -> object:
+    """A value as the kind of the constant's default; one of its choices, if it lists them."""
+    default = constant.choices[0] if default is None and constant.choices else default
     converted = _from_text(value, default) if isinstance(value, str) else value
     if not isinstance(converted, int) and hasattr(converted, "__index__"):
         converted = operator.index(converted)  # NumPy's integers
@@ -114,6 +151,7 @@ def _checked(constant: syntax.Constant, value: object) -> object:
             got=folding.describe(converted),
             hint=f"element types: {', '.join(DTYPES)}" if isinstance(default, DType) else None,
         )
+    check_choice(constant, converted)
     return converted
 
 

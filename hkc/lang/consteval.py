@@ -66,31 +66,38 @@ def _binary(node: syntax.Binary, lookup: Lookup) -> Any:
 
 def truth(value: object, node: syntax.Node) -> bool:
     """A constant as a condition."""
-    from hkc.lang.operations import truth as constant_truth
-
     with at(node.span):
-        return constant_truth(value)
+        return folding.truth(value)
 
 
-def constant_default(node: syntax.Expression) -> syntax.ConstantValue:
-    """The value of a constant's default in text: literals, element types and arithmetic on them.
+def constant_default(node: syntax.Expression) -> syntax.ConstantValue | syntax.Expression:
+    """A constant's default in text: the value of literals, element types and arithmetic on them; any other expression
+    as it is, since it may depend on sizes."""
+    try:
+        return _plain(node)
+    except NotConstant:
+        return node
 
-    Raises HkcError for anything else.
-    """
 
+def constant_choice(node: syntax.Expression) -> syntax.ConstantValue:
+    """One of the values that a constant may take. Raises HkcError for anything but a literal or element type."""
+    try:
+        return _plain(node)
+    except NotConstant as error:
+        hint = 'a word stands in quotes: "nt"' if isinstance(error.node, syntax.Name) else None
+        raise HkcError(
+            "the values of a constant are literals",
+            error.node.span,
+            expected="numbers, strings, True, False or element types",
+            hint=hint,
+        ) from None
+
+
+def _plain(node: syntax.Expression) -> syntax.ConstantValue:
     def lookup(name: syntax.Name) -> object:
         if name.name in NAMED:
             return NAMED[name.name]
         raise NotConstant(name)
 
-    try:
-        value = evaluate(node, lookup)
-    except NotConstant as error:
-        hint = 'a word stands in quotes: "nt"' if isinstance(error.node, syntax.Name) else None
-        raise HkcError(
-            "the default of a constant is a literal",
-            error.node.span,
-            expected="a number, a string, True, False or an element type",
-            hint=hint,
-        ) from None
+    value = evaluate(node, lookup)
     return value.value if isinstance(value, folding.Typed) else value

@@ -218,3 +218,12 @@ def negate(value: object) -> object:
     if not is_number(value):
         raise HkcError(f"minus {describe(value)}", here(), expected="a number")
     return make_typed(-value.value, value.dtype) if isinstance(value, Typed) else -value  # type: ignore[operator]
+
+
+def truth(value: object) -> bool:
+    """A constant as a condition, with Python's rules for numbers and bools."""
+    if isinstance(value, Typed):
+        return bool(value.value)
+    if isinstance(value, bool | int | float):
+        return bool(value)
+    raise HkcError(f"{describe(value)} is no condition", here(), hint='compare: x == "..."')

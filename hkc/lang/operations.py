@@ -13,7 +13,7 @@ from hkc.dtypes import DType
 from hkc.errors import HkcError
 from hkc.lang import folding, scalars
 from hkc.lang.emit import emit, here
-from hkc.lang.folding import CONSTANT_TYPES, F32, I1, I32
+from hkc.lang.folding import CONSTANT_TYPES, F32, I1, I32, truth
 from hkc.lang.values import Lds, Scalar, Tile, Token, View, describe_type
 
 PREDICATES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
@@ -188,15 +188,6 @@ def unary(operator: str, value: Any) -> Any:
         return scalars.negate(value)
     _need_float("minus", value)
     return Tile(emit(ops.Neg.build, value.ir))
-
-
-def truth(value: object) -> bool:
-    """A constant as a condition, with Python's rules for numbers and bools."""
-    if isinstance(value, folding.Typed):
-        return bool(value.value)
-    if isinstance(value, bool | int | float):
-        return bool(value)
-    raise HkcError(f"{folding.describe(value)} is no condition", here(), hint='compare: x == "..."')
 
 
 def condition(value: Any) -> bool | Scalar:

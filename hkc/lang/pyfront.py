@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from hkc.dtypes import DType
 from hkc.errors import HkcError, Span
 from hkc.lang import names, pysource, syntax
+from hkc.lang.consteval import constant_choice
 from hkc.lang.pyexpr import Converter, Frame
 from hkc.lang.validate import validate
 
@@ -136,14 +137,26 @@ class _Front:
         defaults = self.fn.__kwdefaults__ or {}
         for argument, written in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
             default = defaults.get(argument.arg)
-            if written is not None and not isinstance(default, bool | int | float | str | DType):
+            if isinstance(default, types.FunctionType):
+                (default,) = self.function_body(default, f"the default of {argument.arg}")
+            elif written is not None and not isinstance(default, bool | int | float | str | DType):
                 raise self.fail(
                     written,
                     f"the constant {argument.arg} can't be a {type(default).__name__}",
-                    "a number, a string, a bool or an element type (hk.bf16)",
+                    "a number, a string, a bool, an element type (hk.bf16), or a lambda of sizes",
                 )
-            found[argument.arg] = syntax.Constant(self.source.span(argument), argument.arg, default)
+            span = self.source.span(argument)
+            span = Span(span.file, span.line, span.column, span.column + len(argument.arg))
+            found[argument.arg] = syntax.Constant(span, argument.arg, default, self.choices(argument.annotation))
         return found
+
+    def choices(self, annotation: ast.expr | None) -> tuple[syntax.ConstantValue, ...]:
+        """The values of ``Literal[...]``; any other annotation of a constant means nothing here."""
+        if not isinstance(annotation, ast.Subscript) or self.convert.frame.object_of(annotation.value) is not Literal:
+            return ()
+        inner = annotation.slice
+        items = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        return tuple(constant_choice(self.convert.expression(i)) for i in items)
 
     def waves(self, waves: Sequence[int] | None, span: Span) -> tuple[syntax.Expression, ...] | None:
         if waves is None:
@@ -157,7 +170,7 @@ class _Front:
         if grid is None:
             return ()
         if isinstance(grid, types.FunctionType):
-            return self.grid_function(grid)
+            return self.function_body(grid, "the grid")
         axes = grid if isinstance(grid, list | tuple) else (grid,)
         return [self.grid_axis(axis, span) for axis in axes]
 
@@ -177,21 +190,24 @@ class _Front:
             hint="grid=lambda M, N, BM, BN: (hk.cdiv(M, BM), hk.cdiv(N, BN))",
         )
 
-    def grid_function(self, grid: types.FunctionType) -> Sequence[syntax.Expression]:
-        source, node = pysource.find(grid, "the grid")
+    def function_body(self, function: types.FunctionType, what: str) -> Sequence[syntax.Expression]:
+        """The expressions that a function of sizes and constants returns, by its source."""
+        source, node = pysource.find(function, what)
         arguments = node.args
         local = frozenset(a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
-        convert = Converter(Frame(grid, source, local))
+        convert = Converter(Frame(function, source, local))
         if isinstance(node, ast.Lambda):
             body: ast.expr = node.body
         else:
             statements = [s for s in node.body if not (isinstance(s, ast.Expr) and _is_string(s.value))]
             last = statements[0] if len(statements) == 1 else None
             if not isinstance(last, ast.Return) or last.value is None:
-                raise HkcError("a grid function is one return statement", source.span(node))
+                raise HkcError(f"{what} is a function of one return statement", source.span(node))
             body = last.value
-        axes = body.elts if isinstance(body, ast.Tuple) else [body]
-        return [convert.expression(axis) for axis in axes]
+        parts = body.elts if isinstance(body, ast.Tuple) else [body]
+        if what != "the grid" and len(parts) != 1:
+            raise HkcError(f"{what} is one value", source.span(body))
+        return [convert.expression(part) for part in parts]
 
     # Statements
 

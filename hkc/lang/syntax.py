@@ -207,10 +207,15 @@ class Parameter(Node):
 
 
 class Constant(Node):
-    """A compile-time constant; ``default`` is None when it must be given."""
+    """A compile-time constant.
+
+    ``default`` is None when it must be given, an expression where it depends on sizes (:mod:`hkc.lang.defaults`);
+    ``choices`` are the values that it may take, if it lists them.
+    """
 
     name: str
-    default: ConstantValue | None
+    default: ConstantValue | Expression | None
+    choices: tuple[ConstantValue, ...] = ()
 
 
 class KernelDef(Node):

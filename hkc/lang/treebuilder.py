@@ -11,7 +11,7 @@ from lark.visitors import Transformer_NonRecursive, v_args
 
 from hkc.errors import HkcError, Span
 from hkc.lang import syntax
-from hkc.lang.consteval import constant_default
+from hkc.lang.consteval import constant_choice, constant_default
 from hkc.lang.syntax import Expression
 
 
@@ -73,9 +73,10 @@ class _Builder(Transformer_NonRecursive):
         return [p for p in parts if p is not None]
 
     def constant(self, meta: Meta, parts: list[Any]) -> syntax.Constant:
-        name, default = parts
+        name, choices, default = parts
         value = None if default is None else constant_default(default)
-        return syntax.Constant(self.span(name), str(name), value)
+        values = tuple(constant_choice(c) for c in choices or ())
+        return syntax.Constant(self.span(name), str(name), value, values)
 
     # Statements
 

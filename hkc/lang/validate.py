@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from hkc.errors import HkcError, Span
 from hkc.lang import syntax
+from hkc.lang.constants import check_choice
+from hkc.lang.defaults import check_defaults, is_expression
 
 
 def validate(kernel: syntax.KernelDef) -> None:
@@ -24,7 +26,17 @@ def validate(kernel: syntax.KernelDef) -> None:
         raise HkcError(
             "waves takes two numbers", kernel.waves[0].span, expected="rows and columns of waves, e.g. (2, 2)"
         )
+    check_defaults(kernel)
+    for constant in kernel.constants.values():
+        _choices(constant)
     _statements(kernel.body)
+
+
+def _choices(constant: syntax.Constant) -> None:
+    """The default, unless it depends on sizes, is one of the values that the constant may take."""
+    default = constant.default
+    if constant.choices and default is not None and not is_expression(default):
+        check_choice(constant, default)
 
 
 def _unique_names(kernel: syntax.KernelDef) -> None:

@@ -152,7 +152,7 @@ def test_a_python_file(hkc: Run, tmp_path: Path) -> None:
         (["."], ["unknown kind of file"]),
         (["latin.tile"], ["latin.tile:2:", "not UTF-8 text"]),
         (["empty.tile"], ["empty.tile"]),
-        (["scale.tile", "--arch", "gfx90a"], ["unknown arch 'gfx90a'", "gfx942 or gfx950"]),
+        (["scale.tile", "--arch", "gfx90a"], ["--arch gfx90a: there is no such target", "gfx942 or gfx950"]),
         (["scale.tile", "-D", "BM"], ["-D BM: not a definition", "-D NAME=VALUE"]),
         (["scale.tile", "-D", "BM=x"], ["BM=x is not an int"]),
         (["scale.tile", "-D", "BQ=3"], ["nothing named BQ", "BM, BN"]),

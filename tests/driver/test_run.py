@@ -295,3 +295,16 @@ def test_a_device_of_another_target_is_refused(hkc: Run) -> None:
     assert "on gfx942 emulator" in hkc("run", "scale.tile", *sizes, "--device", "emulator:gfx942")[1]
     code, _, err = hkc("run", "scale.tile", *sizes, "--device", "emulator:gfx942", "--arch", "gfx950")
     assert (code, "the device is gfx942" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tile"),
+    [((16, 200, 70), "16x64"), ((100, 16, 70), "64x16"), ((100, 130, 33), "64x64"), ((512, 600, 8), "128x128")],
+)
+def test_gemm_picks_its_tile_by_size(hkc: Run, sizes: tuple[int, int, int], tile: str) -> None:
+    gemm = str(Path(__file__).parents[2] / "examples" / "01_gemm.tile")
+    given = [f"-D{name}={size}" for name, size in zip("MNK", sizes, strict=True)]
+    code, out, err = hkc("run", gemm, *given, "--check", "--json")
+    assert (code, err) == (0, "")
+    m, n = (int(extent) for extent in tile.split("x"))
+    assert json.loads(out)["grid"] == [-(-sizes[0] // m), -(-sizes[1] // n), 1]

@@ -77,7 +77,7 @@ def test_one_tile_in_two_layouts_is_an_error_that_names_both_uses(make: Make) ->
 
 
 def test_a_tile_no_mfma_divides_is_an_error(make: Make, gemm: str) -> None:
-    with pytest.raises(HkcError, match="no MFMA shape divides a 24x64 @ 64x128 matmul") as caught:
+    with pytest.raises(HkcError, match="no MFMA shape divides a 24x64 @ 64x24 matmul") as caught:
         make(gemm, "gfx950", "infer-layouts", BM=24)
     assert caught.value.span is not None
     assert "16x16x32" in (caught.value.expected or "")
