@@ -1,7 +1,7 @@
 # `make` makes the environment; `make test`, `make run`, `make lint` use it. VENV, PYTHON and EXTRAS may be set.
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= lld,torch,dev
+EXTRAS ?= lld,torch,hip-python,dev
 BIN := $(VENV)/bin
 NATIVE := $(shell find runtime/emulator -name '*.cpp' -o -name '*.h' -o -name '*.inc' -o -name '*.map')
 CXX_FILES := $(shell find runtime/emulator -name '*.cpp' -o -name '*.h')

@@ -16,13 +16,13 @@ bool in_launch_block(const Wave& w, uint64_t address, unsigned bytes) {
 /// Whether a live allocation holds the bytes; it is remembered, for the next access is likely nearby.
 bool in_live_allocation(WorkgroupShadow& g, const MemoryMap& memory, uint64_t address, unsigned bytes) {
     if (g.recent.contains(address, bytes)) return true;
-    const Allocation* found = memory.find(address);
+    const std::optional<Allocation> found = memory.find(address);
     if (!found || found->freed || !found->contains(address, bytes)) return false;
     g.recent = *found;
     return true;
 }
 
-std::string describe_place(const Allocation* a, uint64_t address) {
+std::string describe_place(const std::optional<Allocation>& a, uint64_t address) {
     if (!a) return "below every allocation";
     std::string allocation = "allocation " + std::to_string(a->id) + " (" + std::to_string(a->size) +
                              " bytes at " + hex(a->begin) + ")";
@@ -33,7 +33,7 @@ std::string describe_place(const Allocation* a, uint64_t address) {
 
 void report_access(Wave& w, const Instruction& in, int lane, uint64_t address, unsigned bytes,
                    const char* verb) {
-    const Allocation* nearest = w.group->run->memory.find(address);
+    const std::optional<Allocation> nearest = w.group->run->memory.find(address);
     bool freed = nearest && nearest->freed && address < nearest->end();
     const char* kind = freed ? "use-after-free" : "out-of-bounds";
     if (!wanted(w, in, kind)) return;

@@ -13,10 +13,6 @@ namespace {
 // The HIP version whose ABI this library follows: major * 10^7 + minor * 10^5 + patch.
 constexpr int hip_version = 60200000;
 
-bool valid_device(int device) {
-    return device >= 0 && device < device_count;
-}
-
 size_t total_memory() {
     return Runtime::get().memory.statistics().capacity;
 }
@@ -69,60 +65,6 @@ void fill_common(Properties& p, int device) {
     p.isLargeBar = 1;
 }
 
-struct Attribute {
-    hipDeviceAttribute_t attribute;
-    int value;
-};
-
-std::vector<Attribute> attributes(const DeviceInfo& info, int device) {
-    const int lds = static_cast<int>(info.lds_bytes);
-    const int lanes_per_cu = max_waves_per_simd * simds_per_cu * wavefront_size;
-    return {
-        {hipDeviceAttributeEccEnabled, 1},
-        {hipDeviceAttributeAsyncEngineCount, 1},
-        {hipDeviceAttributeCanMapHostMemory, 1},
-        {hipDeviceAttributeClockRate, info.clock_khz},
-        {hipDeviceAttributeConcurrentKernels, 1},
-        {hipDeviceAttributeCooperativeLaunch, 0},
-        {hipDeviceAttributeIntegrated, 0},
-        {hipDeviceAttributeL2CacheSize, info.l2_bytes},
-        {hipDeviceAttributeComputeCapabilityMajor, info.major},
-        {hipDeviceAttributeComputeCapabilityMinor, info.minor},
-        {hipDeviceAttributeManagedMemory, 0},
-        {hipDeviceAttributeMaxBlocksPerMultiProcessor, max_workgroups_per_cu},
-        {hipDeviceAttributeMaxBlockDimX, max_workgroup},
-        {hipDeviceAttributeMaxBlockDimY, max_workgroup},
-        {hipDeviceAttributeMaxBlockDimZ, max_workgroup},
-        {hipDeviceAttributeMaxThreadsPerBlock, max_workgroup},
-        {hipDeviceAttributeMaxGridDimX, max_grid[0]},
-        {hipDeviceAttributeMaxGridDimY, max_grid[1]},
-        {hipDeviceAttributeMaxGridDimZ, max_grid[2]},
-        {hipDeviceAttributeMaxThreadsPerMultiProcessor, lanes_per_cu},
-        {hipDeviceAttributeMemoryBusWidth, info.memory_bus_bits},
-        {hipDeviceAttributeMemoryClockRate, info.memory_clock_khz},
-        {hipDeviceAttributeMultiprocessorCount, info.compute_units},
-        {hipDeviceAttributePhysicalMultiProcessorCount, info.compute_units},
-        {hipDeviceAttributePciBusId, pci_bus_base + device},
-        {hipDeviceAttributePciDeviceId, 0},
-        {hipDeviceAttributePciDomainID, 0},
-        {hipDeviceAttributeMaxRegistersPerBlock, registers_per_block},
-        {hipDeviceAttributeMaxRegistersPerMultiprocessor, registers_per_cu},
-        {hipDeviceAttributeReservedSharedMemPerBlock, 0},
-        {hipDeviceAttributeMaxSharedMemoryPerBlock, lds},
-        {hipDeviceAttributeSharedMemPerBlockOptin, lds},
-        {hipDeviceAttributeSharedMemPerMultiprocessor, lds},
-        {hipDeviceAttributeMaxSharedMemoryPerMultiprocessor, lds},
-        {hipDeviceAttributeTotalConstantMemory, static_cast<int>(max_pitch)},
-        {hipDeviceAttributeUnifiedAddressing, 1},
-        {hipDeviceAttributeWarpSize, wavefront_size},
-        {hipDeviceAttributeMemoryPoolsSupported, 0},
-        {hipDeviceAttributeIsLargeBar, 1},
-        {hipDeviceAttributeAsicRevision, 0},
-        {hipDeviceAttributeFineGrainSupport, 1},
-        {hipDeviceAttributeWallClockRate, wall_clock_khz},
-    };
-}
-
 }  // namespace
 
 HIP_API hipError_t hipInit(unsigned flags) {
@@ -134,9 +76,11 @@ HIP_API hipError_t hipInit(unsigned flags) {
 }
 
 HIP_API hipError_t hipDriverGetVersion(int* version) {
-    if (version == nullptr) return finish(hipErrorInvalidValue);
-    *version = hip_version;
-    return hipSuccess;
+    return guarded([&] {
+        if (version == nullptr) return finish(hipErrorInvalidValue);
+        *version = hip_version;
+        return hipSuccess;
+    });
 }
 
 HIP_API hipError_t hipRuntimeGetVersion(int* version) {
@@ -144,35 +88,45 @@ HIP_API hipError_t hipRuntimeGetVersion(int* version) {
 }
 
 HIP_API hipError_t hipGetDeviceCount(int* count) {
-    if (count == nullptr) return finish(hipErrorInvalidValue);
-    *count = device_count;
-    return hipSuccess;
+    return guarded([&] {
+        if (count == nullptr) return finish(hipErrorInvalidValue);
+        *count = device_count;
+        return hipSuccess;
+    });
 }
 
 HIP_API hipError_t hipSetDevice(int device) {
-    if (!valid_device(device)) return finish(hipErrorInvalidDevice);
-    current_device() = device;
-    return hipSuccess;
+    return guarded([&] {
+        if (!valid_device(device)) return finish(hipErrorInvalidDevice);
+        current_device() = device;
+        return hipSuccess;
+    });
 }
 
 HIP_API hipError_t hipGetDevice(int* device) {
-    if (device == nullptr) return finish(hipErrorInvalidValue);
-    *device = current_device();
-    return hipSuccess;
+    return guarded([&] {
+        if (device == nullptr) return finish(hipErrorInvalidValue);
+        *device = current_device();
+        return hipSuccess;
+    });
 }
 
 HIP_API hipError_t hipDeviceGet(hipDevice_t* device, int ordinal) {
-    if (device == nullptr) return finish(hipErrorInvalidValue);
-    if (!valid_device(ordinal)) return finish(hipErrorInvalidDevice);
-    *device = ordinal;
-    return hipSuccess;
+    return guarded([&] {
+        if (device == nullptr) return finish(hipErrorInvalidValue);
+        if (!valid_device(ordinal)) return finish(hipErrorInvalidDevice);
+        *device = ordinal;
+        return hipSuccess;
+    });
 }
 
 HIP_API hipError_t hipDeviceGetName(char* name, int size, hipDevice_t device) {
-    if (!valid_device(device)) return finish(hipErrorInvalidDevice);
-    if (name == nullptr || size <= 0) return finish(hipErrorInvalidValue);
-    copy_text(name, static_cast<size_t>(size), device_table[device].name);
-    return hipSuccess;
+    return guarded([&] {
+        if (!valid_device(device)) return finish(hipErrorInvalidDevice);
+        if (name == nullptr || size <= 0) return finish(hipErrorInvalidValue);
+        copy_text(name, static_cast<size_t>(size), device_table[device].name);
+        return hipSuccess;
+    });
 }
 
 HIP_API hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
@@ -185,11 +139,13 @@ HIP_API hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
 }
 
 HIP_API hipError_t hipDeviceComputeCapability(int* major, int* minor, hipDevice_t device) {
-    if (!valid_device(device)) return finish(hipErrorInvalidDevice);
-    if (major == nullptr || minor == nullptr) return finish(hipErrorInvalidValue);
-    *major = device_table[device].major;
-    *minor = device_table[device].minor;
-    return hipSuccess;
+    return guarded([&] {
+        if (!valid_device(device)) return finish(hipErrorInvalidDevice);
+        if (major == nullptr || minor == nullptr) return finish(hipErrorInvalidValue);
+        *major = device_table[device].major;
+        *minor = device_table[device].minor;
+        return hipSuccess;
+    });
 }
 
 HIP_API hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int device) {
@@ -200,6 +156,11 @@ HIP_API hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties,
         hipDeviceProp_tR0600& p = *properties;
         fill_common(p, device);
         std::snprintf(p.uuid.bytes, sizeof p.uuid.bytes, "hkc-%s-%d", arch_name(info.arch), device);
+        p.managedMemory = 1;
+        p.concurrentManagedAccess = 1;
+        p.directManagedMemAccessFromHost = 1;
+        p.hostNativeAtomicSupported = 1;
+        p.deviceOverlap = 1;
         p.asyncEngineCount = 1;
         p.unifiedAddressing = 1;
         p.sharedMemPerMultiprocessor = info.lds_bytes;
@@ -221,23 +182,86 @@ HIP_API hipError_t hipGetDevicePropertiesR0000(hipDeviceProp_tR0000* properties,
 }
 
 HIP_API hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000* properties, int device) {
-    return hipGetDevicePropertiesR0000(properties, device);
+    return guarded([&] { return hipGetDevicePropertiesR0000(properties, device); });
 }
 
-HIP_API hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t wanted, int device) {
+/// The device that has the most of what `wanted` asks for; fields of 0 ask for nothing.
+HIP_API hipError_t hipChooseDeviceR0600(int* device, const hipDeviceProp_tR0600* wanted) {
     return guarded([&] {
-        if (value == nullptr) return finish(hipErrorInvalidValue);
-        if (!valid_device(device)) return finish(hipErrorInvalidDevice);
-        for (const Attribute& known : attributes(device_table[device], device)) {
-            if (known.attribute != wanted) continue;
-            *value = known.value;
-            return hipSuccess;
+        if (device == nullptr || wanted == nullptr) return finish(hipErrorInvalidValue);
+        int best = -1;
+        for (int candidate = 0; candidate < device_count; ++candidate) {
+            hipDeviceProp_tR0600 has;
+            if (const hipError_t bad = hipGetDevicePropertiesR0600(&has, candidate)) return bad;
+            const int score =
+                (wanted->major != 0 && has.major >= wanted->major) +
+                (wanted->minor != 0 && has.minor >= wanted->minor) +
+                (wanted->totalGlobalMem != 0 && has.totalGlobalMem >= wanted->totalGlobalMem) +
+                (wanted->sharedMemPerBlock != 0 && has.sharedMemPerBlock >= wanted->sharedMemPerBlock) +
+                (wanted->multiProcessorCount != 0 && has.multiProcessorCount >= wanted->multiProcessorCount);
+            if (score <= best) continue;
+            best = score;
+            *device = candidate;
         }
-        return finish(hipErrorInvalidValue, "the emulated device does not have this attribute");
+        return hipSuccess;
+    });
+}
+
+HIP_API hipError_t hipDeviceGetUuid(hipUUID* uuid, hipDevice_t device) {
+    return guarded([&] {
+        if (uuid == nullptr) return finish(hipErrorInvalidValue);
+        hipDeviceProp_tR0600 properties;
+        const hipError_t bad = hipGetDevicePropertiesR0600(&properties, device);
+        if (bad == hipSuccess) *uuid = properties.uuid;
+        return bad;
+    });
+}
+
+HIP_API hipError_t hipDeviceGetPCIBusId(char* text, int size, int device) {
+    return guarded([&] {
+        if (!valid_device(device)) return finish(hipErrorInvalidDevice);
+        char id[16];
+        const int length = std::snprintf(id, sizeof id, "%04x:%02x:%02x.0", 0, pci_bus_base + device, 0);
+        if (text == nullptr || size <= length) return finish(hipErrorInvalidValue);
+        std::memcpy(text, id, static_cast<size_t>(length) + 1);
+        return hipSuccess;
+    });
+}
+
+HIP_API hipError_t hipDeviceGetByPCIBusId(int* device, const char* text) {
+    return guarded([&] {
+        if (device == nullptr || text == nullptr) return finish(hipErrorInvalidValue);
+        unsigned domain = 0, bus = 0, slot = 0, function = 0;
+        const bool full = std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4;
+        if (!full) {  // the domain may be left out
+            domain = function = 0;
+            if (std::sscanf(text, "%x:%x.%x", &bus, &slot, &function) < 2)
+                return finish(hipErrorInvalidValue);
+        }
+        const int ordinal = static_cast<int>(bus) - pci_bus_base;
+        if (domain != 0 || slot != 0 || function != 0 || !valid_device(ordinal))
+            return finish(hipErrorInvalidDevice);
+        *device = ordinal;
+        return hipSuccess;
     });
 }
 
 // Work runs when it is submitted, so nothing is ever left to wait for.
 HIP_API hipError_t hipDeviceSynchronize() {
-    return hipSuccess;
+    return nothing_to_do();
+}
+
+/// Ends all memory, streams and modules of the thread's device; waits for launches that other threads run there.
+HIP_API hipError_t hipDeviceReset() {
+    return guarded([] {
+        Runtime& runtime = Runtime::get();
+        const int device = current_device();
+        const std::lock_guard idle(runtime.devices[device].mutex);
+        const auto of_device = [&](const auto& object) { return object.device == device; };
+        runtime.streams.remove_if(of_device);
+        runtime.functions.remove_if(of_device);
+        runtime.modules.remove_if(of_device);
+        runtime.memory.release_all(device);
+        return hipSuccess;
+    });
 }

@@ -1,8 +1,10 @@
-// hipModuleLaunchKernel: checks the launch, packs the kernarg segment, runs the kernel.
+// Launches: each checks the launch, packs the kernarg segment, runs the kernel.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
+#include "hip_event.h"
+#include "hip_host.h"
 #include "hip_state.h"
 
 using namespace hkc::emu;
@@ -59,36 +61,45 @@ hipError_t pack_parameters(const Kernel& kernel, void** parameters, uint8_t* ker
     size_t index = 0;
     for (const KernelArgument& argument : kernel.arguments) {
         if (argument.hidden()) continue;
-        if (parameters == nullptr || parameters[index] == nullptr) {
+        void* value = nullptr;
+        const bool there = parameters != nullptr && read_client(&value, parameters + index, sizeof value) &&
+                           value != nullptr && read_client(kernarg + argument.offset, value, argument.size);
+        if (!there) {
             return finish(hipErrorInvalidValue,
                           "kernel '" + kernel.name + "': argument " + std::to_string(index) + " is missing");
         }
-        std::memcpy(kernarg + argument.offset, parameters[index++], argument.size);
+        ++index;
     }
     return hipSuccess;
 }
 
 /// Explicit arguments as one buffer, named by `extra`'s key-value list.
 hipError_t pack_buffer(const Kernel& kernel, void** extra, uint8_t* kernarg) {
+    constexpr int longest_list = 3;
     const void* buffer = nullptr;
     size_t size = 0;
-    for (int entry = 0; reinterpret_cast<uintptr_t>(extra[0]) != hip_launch_param_end; extra += 2, ++entry) {
-        const auto key = reinterpret_cast<uintptr_t>(extra[0]);
-        if (key == hip_launch_param_buffer_pointer) {
-            buffer = extra[1];
-        } else if (key == hip_launch_param_buffer_size && extra[1] != nullptr) {
-            size = *static_cast<const size_t*>(extra[1]);
+    for (int entry = 0;; ++entry, extra += 2) {
+        void *key_value = nullptr, *value = nullptr;
+        if (entry == longest_list || !read_client(&key_value, extra, sizeof key_value))
+            return finish(hipErrorInvalidValue, "the launch's `extra` list has no end");
+        const auto key = reinterpret_cast<uintptr_t>(key_value);
+        if (key == hip_launch_param_end) break;
+        const bool read = read_client(&value, extra + 1, sizeof value);
+        if (key == hip_launch_param_buffer_pointer && read) {
+            buffer = value;
+        } else if (key == hip_launch_param_buffer_size && read && value != nullptr) {
+            if (!read_client(&size, value, sizeof size)) return finish(hipErrorInvalidValue);
         } else {
             return finish(hipErrorInvalidValue, "an unknown key in the launch's `extra` list");
         }
-        if (entry > 2) return finish(hipErrorInvalidValue, "the launch's `extra` list has no end");
     }
     const uint64_t needed = end_of_explicit_arguments(kernel);
     if (size < needed || (buffer == nullptr && size != 0)) {
         return finish(hipErrorInvalidValue, "kernel '" + kernel.name + "': " + std::to_string(size) +
                                                 " bytes of arguments, it takes " + std::to_string(needed));
     }
-    if (size != 0) std::memcpy(kernarg, buffer, std::min<size_t>(size, kernel.kernarg_size));
+    if (!read_client(kernarg, buffer, std::min<size_t>(size, kernel.kernarg_size)))
+        return finish(hipErrorInvalidValue, "the launch's argument buffer is not readable memory");
     return hipSuccess;
 }
 
@@ -165,6 +176,39 @@ hipError_t execute(const ihipModuleSymbol_t& function, const Launch& launch, Ker
     return finish(memory_fault ? hipErrorIllegalAddress : hipErrorLaunchFailure, device.trap);
 }
 
+hipError_t launch_kernel(hipFunction_t handle, const Launch& launch, hipStream_t stream, void** parameters,
+                         void** extra) {
+    const auto function = Runtime::get().functions.get(handle);
+    if (!function) return finish(hipErrorInvalidHandle, "no such function");
+    if (!valid_stream(stream)) return finish(hipErrorInvalidHandle, "no such stream");
+    if (parameters != nullptr && extra != nullptr) {
+        return finish(hipErrorInvalidValue, "arguments are given both as an array and as a buffer");
+    }
+    const Kernel& kernel = *function->kernel;
+    if (const hipError_t bad = check_shape(launch, kernel, device_table[function->device])) return bad;
+    Kernarg kernarg(kernel);
+    const hipError_t bad = extra != nullptr ? pack_buffer(kernel, extra, kernarg.data())
+                                            : pack_parameters(kernel, parameters, kernarg.data());
+    if (bad != hipSuccess) return bad;
+    fill_hidden(kernel, launch, kernarg.data());
+    return execute(*function, launch, kernarg);
+}
+
+/// Records an event of hipExtModuleLaunchKernel, if there is one.
+hipError_t record(hipEvent_t event) {
+    if (event == nullptr) return hipSuccess;
+    const auto live = Runtime::get().events.get(event);
+    if (!live) return finish(hipErrorInvalidHandle, "no such event");
+    record_now(*live);
+    return hipSuccess;
+}
+
+hipError_t no_cooperation() {
+    return finish(
+        hipErrorNotSupported,
+        "workgroups of the emulated device run one after the other, they cannot wait for each other");
+}
+
 }  // namespace
 
 HIP_API hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned grid_x, unsigned grid_y,
@@ -172,20 +216,72 @@ HIP_API hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned grid_x, 
                                          unsigned block_z, unsigned dynamic_lds, hipStream_t stream,
                                          void** parameters, void** extra) {
     return guarded([&] {
-        const auto function = Runtime::get().functions.get(handle);
-        if (!function) return finish(hipErrorInvalidHandle, "no such function");
-        if (!valid_stream(stream)) return finish(hipErrorInvalidHandle, "no such stream");
-        if (parameters != nullptr && extra != nullptr) {
-            return finish(hipErrorInvalidValue, "arguments are given both as an array and as a buffer");
-        }
-        const Kernel& kernel = *function->kernel;
         const Launch launch{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds};
-        if (const hipError_t bad = check_shape(launch, kernel, device_table[function->device])) return bad;
-        Kernarg kernarg(kernel);
-        const hipError_t bad = extra != nullptr ? pack_buffer(kernel, extra, kernarg.data())
-                                                : pack_parameters(kernel, parameters, kernarg.data());
-        if (bad != hipSuccess) return bad;
-        fill_hidden(kernel, launch, kernarg.data());
-        return execute(*function, launch, kernarg);
+        return launch_kernel(handle, launch, stream, parameters, extra);
+    });
+}
+
+/// The grid is given in work-items. Both events may be null.
+HIP_API hipError_t hipExtModuleLaunchKernel(hipFunction_t handle, unsigned items_x, unsigned items_y,
+                                            unsigned items_z, unsigned block_x, unsigned block_y,
+                                            unsigned block_z, size_t dynamic_lds, hipStream_t stream,
+                                            void** parameters, void** extra, hipEvent_t start,
+                                            hipEvent_t stop, unsigned /*flags*/) {
+    return guarded([&] {
+        const std::array<uint32_t, 3> items{items_x, items_y, items_z}, block{block_x, block_y, block_z};
+        Launch launch{{}, block, static_cast<uint32_t>(std::min<size_t>(dynamic_lds, UINT32_MAX))};
+        for (size_t axis = 0; axis < 3; ++axis) {
+            if (block[axis] == 0 || items[axis] % block[axis] != 0) {
+                return finish(hipErrorInvalidConfiguration, "a grid of " + shape(items) +
+                                                                " work-items is not of whole workgroups of " +
+                                                                shape(block));
+            }
+            launch.grid[axis] = items[axis] / block[axis];
+        }
+        if (const hipError_t bad = record(start)) return bad;
+        if (const hipError_t bad = launch_kernel(handle, launch, stream, parameters, extra)) return bad;
+        return record(stop);
+    });
+}
+
+HIP_API hipError_t hipHccModuleLaunchKernel(hipFunction_t handle, unsigned items_x, unsigned items_y,
+                                            unsigned items_z, unsigned block_x, unsigned block_y,
+                                            unsigned block_z, size_t dynamic_lds, hipStream_t stream,
+                                            void** parameters, void** extra, hipEvent_t start,
+                                            hipEvent_t stop) {
+    return hipExtModuleLaunchKernel(handle, items_x, items_y, items_z, block_x, block_y, block_z, dynamic_lds,
+                                    stream, parameters, extra, start, stop, 0);
+}
+
+HIP_API hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t handle, unsigned /*grid_x*/,
+                                                    unsigned /*grid_y*/, unsigned /*grid_z*/,
+                                                    unsigned /*block_x*/, unsigned /*block_y*/,
+                                                    unsigned /*block_z*/, unsigned /*dynamic_lds*/,
+                                                    hipStream_t /*stream*/, void** /*parameters*/) {
+    return guarded([&] {
+        if (!Runtime::get().functions.get(handle)) return finish(hipErrorInvalidHandle, "no such function");
+        return no_cooperation();
+    });
+}
+
+HIP_API hipError_t hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG* config, hipFunction_t handle,
+                                        void** parameters, void** extra) {
+    return guarded([&] {
+        HIP_LAUNCH_CONFIG c;
+        if (config == nullptr || !read_client(&c, config, sizeof c)) return finish(hipErrorInvalidValue);
+        for (unsigned i = 0; i < c.numAttrs; ++i) {
+            hipLaunchAttribute attribute;
+            if (c.attrs == nullptr || !read_client(&attribute, c.attrs + i, sizeof attribute))
+                return finish(hipErrorInvalidValue);
+            if (attribute.id == hipLaunchAttributeCooperative && attribute.cooperative != 0)
+                return no_cooperation();
+            const auto& cluster = attribute.cluster;
+            if (attribute.id == hipLaunchAttributeClusterDimension &&
+                uint64_t{cluster.x} * cluster.y * cluster.z != 1)
+                return finish(hipErrorNotSupported, "these devices have no workgroup clusters");
+        }
+        const Launch launch{
+            {c.gridDimX, c.gridDimY, c.gridDimZ}, {c.blockDimX, c.blockDimY, c.blockDimZ}, c.sharedMemBytes};
+        return launch_kernel(handle, launch, c.hStream, parameters, extra);
     });
 }

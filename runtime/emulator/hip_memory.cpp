@@ -1,91 +1,46 @@
-// Allocation, copies and fills. Everything is done when the function returns, on every stream.
-#include <algorithm>
-#include <cstring>
-
-#include "hip_state.h"
+// Allocation of device, pinned and managed memory.
+#include "hip_range.h"
 
 using namespace hkc::emu;
 
 namespace {
 
+constexpr size_t pitch_alignment = 256;  // what ROCm rounds rows of 2D allocations up to
+
 MemoryMap& memory() {
     return Runtime::get().memory;
 }
 
-uint64_t address_of(const void* p) {
-    return reinterpret_cast<uint64_t>(p);
+hipError_t out_of_memory(size_t bytes) {
+    const MemoryStatistics now = memory().statistics();
+    return finish(hipErrorOutOfMemory, std::to_string(bytes) + " bytes asked for, " +
+                                           std::to_string(now.capacity - now.live_bytes) + " of " +
+                                           std::to_string(now.capacity) + " free");
 }
 
-bool in_arena(const void* p) {
-    return memory().in_arena(address_of(p), 1);
-}
-
-/// A live allocation by value; a copy, so that no lock is held while it is used.
-std::optional<Allocation> live_allocation(const void* p) {
-    const MemoryMap::Pin pin(memory());
-    const Allocation* found = memory().find(address_of(p));
-    if (found == nullptr || found->freed || !found->contains(address_of(p), 1)) return std::nullopt;
-    return *found;
-}
-
-/// Checks one side of a transfer: bytes of the arena must lie in one live allocation.
-hipError_t check_range(const void* p, size_t bytes, bool must_be_device, const char* what) {
-    if (p == nullptr) return finish(hipErrorInvalidValue, std::string(what) + " is a null pointer");
-    if (!in_arena(p)) {
-        if (!must_be_device) return hipSuccess;
-        return finish(hipErrorInvalidValue, std::string(what) + " is not device memory");
-    }
-    const std::optional<Allocation> allocation = live_allocation(p);
-    if (!allocation) return finish(hipErrorInvalidValue, std::string(what) + " is not in a live allocation");
-    if (!allocation->contains(address_of(p), bytes)) {
-        return finish(hipErrorInvalidValue, std::string(what) + " leaves its allocation of " +
-                                                std::to_string(allocation->size) + " bytes: offset " +
-                                                std::to_string(address_of(p) - allocation->begin) + ", " +
-                                                std::to_string(bytes) + " bytes");
-    }
-    return hipSuccess;
-}
-
-hipError_t copy(void* to, const void* from, size_t bytes, hipMemcpyKind kind, hipStream_t stream) {
-    return guarded([&] {
-        if (!valid_stream(stream)) return finish(hipErrorInvalidHandle, "no such stream");
-        if (kind < hipMemcpyHostToHost || kind > hipMemcpyDefault)
-            return finish(hipErrorInvalidMemcpyDirection);
-        if (bytes == 0) return hipSuccess;
-        const bool to_device = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice;
-        const bool from_device = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice;
-        if (const hipError_t bad = check_range(to, bytes, to_device, "the destination")) return bad;
-        if (const hipError_t bad = check_range(from, bytes, from_device, "the source")) return bad;
-        std::memmove(to, from, bytes);
-        return hipSuccess;
-    });
-}
-
-template <typename T>
-hipError_t fill(void* to, T value, size_t count, hipStream_t stream) {
-    return guarded([&] {
-        if (!valid_stream(stream)) return finish(hipErrorInvalidHandle, "no such stream");
-        if (count == 0) return hipSuccess;
-        if (count > SIZE_MAX / sizeof(T) || address_of(to) % sizeof(T) != 0)
-            return finish(hipErrorInvalidValue);
-        if (const hipError_t bad = check_range(to, count * sizeof(T), true, "the destination")) return bad;
-        std::fill_n(static_cast<T*>(to), count, value);
-        return hipSuccess;
-    });
-}
-
-hipError_t allocate(void** p, size_t bytes, int owner) {
+hipError_t allocate(void** p, size_t bytes, int owner, unsigned flags = 0, bool managed = false) {
     return guarded([&] {
         if (p == nullptr) return finish(hipErrorInvalidValue);
         *p = nullptr;
         if (bytes == 0) return hipSuccess;
-        *p = memory().allocate(bytes, owner);
-        if (*p == nullptr) {
-            const MemoryStatistics now = memory().statistics();
-            return finish(hipErrorOutOfMemory, std::to_string(bytes) + " bytes asked for, " +
-                                                   std::to_string(now.capacity - now.live_bytes) + " of " +
-                                                   std::to_string(now.capacity) + " free");
-        }
+        *p = memory().allocate(bytes, owner, MemoryMap::alignment, flags, managed);
+        return *p != nullptr ? hipSuccess : out_of_memory(bytes);
+    });
+}
+
+hipError_t allocate_rows(void** p, size_t* pitch, size_t width, size_t height) {
+    return guarded([&] {
+        if (p == nullptr || pitch == nullptr) return finish(hipErrorInvalidValue);
+        *p = nullptr;
+        *pitch = 0;
+        if (width == 0 || height == 0) return hipSuccess;
+        size_t row = 0, bytes = 0;
+        if (__builtin_add_overflow(width, pitch_alignment - 1, &row)) return finish(hipErrorInvalidValue);
+        row = row / pitch_alignment * pitch_alignment;
+        if (__builtin_mul_overflow(row, height, &bytes)) return finish(hipErrorInvalidValue);
+        *p = memory().allocate(bytes, current_device());
+        if (*p == nullptr) return out_of_memory(bytes);
+        *pitch = row;
         return hipSuccess;
     });
 }
@@ -103,15 +58,49 @@ hipError_t free_memory(void* p, bool host) {
     });
 }
 
+hipError_t need_stream(hipStream_t stream) {
+    return guarded(
+        [&] { return valid_stream(stream) ? hipSuccess : finish(hipErrorInvalidHandle, "no such stream"); });
+}
+
+/// Hints about managed memory need a range of it; they change nothing here.
+hipError_t hint(const void* p, size_t bytes) {
+    return guarded([&] {
+        const std::optional<Allocation> allocation = live_allocation(p);
+        if (!allocation || !allocation->managed || bytes == 0 ||
+            !allocation->contains(address_of(p), bytes)) {
+            return finish(hipErrorInvalidValue, "not a range of managed memory");
+        }
+        return hipSuccess;
+    });
+}
+
 }  // namespace
 
 HIP_API hipError_t hipMalloc(void** p, size_t bytes) {
     return allocate(p, bytes, current_device());
 }
 
+HIP_API hipError_t hipExtMallocWithFlags(void** p, size_t bytes, unsigned flags) {
+    return allocate(p, bytes, current_device(), flags);
+}
+
+HIP_API hipError_t hipMallocManaged(void** p, size_t bytes, unsigned flags) {
+    return allocate(p, bytes, current_device(), flags, true);
+}
+
 HIP_API hipError_t hipMallocAsync(void** p, size_t bytes, hipStream_t stream) {
-    if (!valid_stream(stream)) return finish(hipErrorInvalidHandle, "no such stream");
-    return allocate(p, bytes, current_device());
+    const hipError_t bad = need_stream(stream);
+    return bad != hipSuccess ? bad : allocate(p, bytes, current_device());
+}
+
+HIP_API hipError_t hipMallocPitch(void** p, size_t* pitch, size_t width, size_t height) {
+    return allocate_rows(p, pitch, width, height);
+}
+
+HIP_API hipError_t hipMemAllocPitch(hipDeviceptr_t* p, size_t* pitch, size_t width, size_t height,
+                                    unsigned /*element_bytes*/) {
+    return allocate_rows(p, pitch, width, height);
 }
 
 HIP_API hipError_t hipFree(void* p) {
@@ -119,16 +108,56 @@ HIP_API hipError_t hipFree(void* p) {
 }
 
 HIP_API hipError_t hipFreeAsync(void* p, hipStream_t stream) {
-    if (!valid_stream(stream)) return finish(hipErrorInvalidHandle, "no such stream");
-    return free_memory(p, false);
+    const hipError_t bad = need_stream(stream);
+    return bad != hipSuccess ? bad : free_memory(p, false);
 }
 
-HIP_API hipError_t hipHostMalloc(void** p, size_t bytes, unsigned /*flags*/) {
+HIP_API hipError_t hipHostMalloc(void** p, size_t bytes, unsigned flags) {
+    return allocate(p, bytes, MemoryMap::host_owner, flags);
+}
+
+HIP_API hipError_t hipHostAlloc(void** p, size_t bytes, unsigned flags) {
+    return allocate(p, bytes, MemoryMap::host_owner, flags);
+}
+
+HIP_API hipError_t hipMallocHost(void** p, size_t bytes) {
+    return allocate(p, bytes, MemoryMap::host_owner);
+}
+
+HIP_API hipError_t hipMemAllocHost(void** p, size_t bytes) {
     return allocate(p, bytes, MemoryMap::host_owner);
 }
 
 HIP_API hipError_t hipHostFree(void* p) {
     return free_memory(p, true);
+}
+
+HIP_API hipError_t hipFreeHost(void* p) {
+    return free_memory(p, true);
+}
+
+HIP_API hipError_t hipHostRegister(void* p, size_t bytes, unsigned /*flags*/) {
+    return guarded([&] {
+        if (p == nullptr || bytes == 0) return finish(hipErrorInvalidValue);
+        if (live_allocation(p)) return finish(hipErrorHostMemoryAlreadyRegistered);
+        return finish(hipErrorNotSupported,
+                      "the emulated device reaches only memory of hipMalloc and hipHostMalloc");
+    });
+}
+
+HIP_API hipError_t hipHostUnregister(void* p) {
+    return guarded(
+        [&] { return finish(p == nullptr ? hipErrorInvalidValue : hipErrorHostMemoryNotRegistered); });
+}
+
+HIP_API hipError_t hipHostGetFlags(unsigned* flags, void* host) {
+    return guarded([&] {
+        if (flags == nullptr || host == nullptr) return finish(hipErrorInvalidValue);
+        const std::optional<Allocation> allocation = live_allocation(host);
+        if (!allocation || allocation->owner != MemoryMap::host_owner) return finish(hipErrorInvalidValue);
+        *flags = allocation->flags;
+        return hipSuccess;
+    });
 }
 
 HIP_API hipError_t hipHostGetDevicePointer(void** device, void* host, unsigned flags) {
@@ -151,104 +180,15 @@ HIP_API hipError_t hipMemGetInfo(size_t* free, size_t* total) {
     });
 }
 
-HIP_API hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, size_t* size, hipDeviceptr_t p) {
-    return guarded([&] {
-        const std::optional<Allocation> allocation = live_allocation(p);
-        if (!allocation) return finish(hipErrorNotFound);
-        if (base != nullptr) *base = reinterpret_cast<void*>(allocation->begin);
-        if (size != nullptr) *size = allocation->size;
-        return hipSuccess;
-    });
+HIP_API hipError_t hipMemPrefetchAsync(const void* p, size_t bytes, int device, hipStream_t stream) {
+    constexpr int host_device = -1;  // hipCpuDeviceId
+    if (const hipError_t bad = need_stream(stream)) return bad;
+    if (device != host_device && !valid_device(device)) {
+        return guarded([] { return finish(hipErrorInvalidDevice); });
+    }
+    return hint(p, bytes);
 }
 
-HIP_API hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* p) {
-    return guarded([&] {
-        if (attributes == nullptr || p == nullptr) return finish(hipErrorInvalidValue);
-        *attributes = hipPointerAttribute_t{};
-        const std::optional<Allocation> allocation = live_allocation(p);
-        if (!allocation) {  // an ordinary host pointer, as HIP 6 answers
-            attributes->type = hipMemoryTypeUnregistered;
-            attributes->device = -2;  // hipInvalidDeviceId
-            return hipSuccess;
-        }
-        const bool host = allocation->owner == MemoryMap::host_owner;
-        attributes->type = host ? hipMemoryTypeHost : hipMemoryTypeDevice;
-        attributes->device = host ? current_device() : allocation->owner;
-        attributes->devicePointer = const_cast<void*>(p);
-        attributes->hostPointer = host ? const_cast<void*>(p) : nullptr;
-        return hipSuccess;
-    });
-}
-
-HIP_API hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) {
-    return copy(to, from, bytes, kind, nullptr);
-}
-
-HIP_API hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
-                                  hipStream_t stream) {
-    return copy(to, from, bytes, kind, stream);
-}
-
-HIP_API hipError_t hipMemcpyWithStream(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
-                                       hipStream_t stream) {
-    return copy(to, from, bytes, kind, stream);
-}
-
-HIP_API hipError_t hipMemcpyHtoD(hipDeviceptr_t to, const void* from, size_t bytes) {
-    return copy(to, from, bytes, hipMemcpyHostToDevice, nullptr);
-}
-
-HIP_API hipError_t hipMemcpyDtoH(void* to, hipDeviceptr_t from, size_t bytes) {
-    return copy(to, from, bytes, hipMemcpyDeviceToHost, nullptr);
-}
-
-HIP_API hipError_t hipMemcpyDtoD(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes) {
-    return copy(to, from, bytes, hipMemcpyDeviceToDevice, nullptr);
-}
-
-HIP_API hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t to, const void* from, size_t bytes, hipStream_t stream) {
-    return copy(to, from, bytes, hipMemcpyHostToDevice, stream);
-}
-
-HIP_API hipError_t hipMemcpyDtoHAsync(void* to, hipDeviceptr_t from, size_t bytes, hipStream_t stream) {
-    return copy(to, from, bytes, hipMemcpyDeviceToHost, stream);
-}
-
-HIP_API hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes,
-                                      hipStream_t stream) {
-    return copy(to, from, bytes, hipMemcpyDeviceToDevice, stream);
-}
-
-HIP_API hipError_t hipMemset(void* to, int value, size_t bytes) {
-    return fill(to, static_cast<uint8_t>(value), bytes, nullptr);
-}
-
-HIP_API hipError_t hipMemsetAsync(void* to, int value, size_t bytes, hipStream_t stream) {
-    return fill(to, static_cast<uint8_t>(value), bytes, stream);
-}
-
-HIP_API hipError_t hipMemsetD8(hipDeviceptr_t to, unsigned char value, size_t count) {
-    return fill(to, value, count, nullptr);
-}
-
-HIP_API hipError_t hipMemsetD8Async(hipDeviceptr_t to, unsigned char value, size_t count,
-                                    hipStream_t stream) {
-    return fill(to, value, count, stream);
-}
-
-HIP_API hipError_t hipMemsetD16(hipDeviceptr_t to, unsigned short value, size_t count) {
-    return fill(to, value, count, nullptr);
-}
-
-HIP_API hipError_t hipMemsetD16Async(hipDeviceptr_t to, unsigned short value, size_t count,
-                                     hipStream_t stream) {
-    return fill(to, value, count, stream);
-}
-
-HIP_API hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) {
-    return fill(to, value, count, nullptr);
-}
-
-HIP_API hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count, hipStream_t stream) {
-    return fill(to, value, count, stream);
+HIP_API hipError_t hipMemAdvise(const void* p, size_t bytes, int /*advice*/, int /*device*/) {
+    return hint(p, bytes);
 }

@@ -22,6 +22,12 @@ struct ihipStream_t {
     int device = 0;
     unsigned flags = 0;
     int priority = 0;
+    uint64_t id = 0;  ///< Of no other stream of the process.
+};
+
+/// A context is a device; its ordinal is all there is to it.
+struct ihipCtx_t {
+    int device = 0;
 };
 
 struct ihipEvent_t {
@@ -59,6 +65,12 @@ class Handles {
         std::lock_guard lock(mutex_);
         const auto found = live_.find(handle);
         return found == live_.end() ? nullptr : found->second;
+    }
+    /// Ends all handles for which `ends` is true.
+    template <typename Predicate>
+    void remove_if(Predicate ends) {
+        std::lock_guard lock(mutex_);
+        std::erase_if(live_, [&](const auto& entry) { return ends(*entry.second); });
     }
     /// Ends a handle; false if it is not live. The object lives on while someone still holds it.
     bool remove(T* handle) {
@@ -102,15 +114,25 @@ class Runtime {
 /// The calling thread's device ordinal.
 int& current_device();
 
+constexpr int hip_invalid_device = -2;  ///< hipInvalidDeviceId
+
+/// The context of a device; there is one of each.
+hipCtx_t context_of(int device);
+
 /// Ends an API call: keeps a failure as the thread's last error, with `detail` for hkcErrorDetail, and returns it.
 hipError_t finish(hipError_t error, std::string detail = {});
 
 /// The calling thread's last error, and the text that says more about it.
 struct LastError {
-    hipError_t code = hipSuccess;
+    hipError_t code = hipSuccess;  ///< Of the last call that failed since hipGetLastError.
     std::string detail;
+    hipError_t last_call = hipSuccess;  ///< Of the last call, failed or not.
 };
 LastError& last_error();
+
+constexpr bool valid_device(int device) {
+    return device >= 0 && device < device_count;
+}
 
 /// Whether a client may submit work to this stream: the default streams and every live one.
 bool valid_stream(hipStream_t stream);
@@ -118,13 +140,21 @@ bool valid_stream(hipStream_t stream);
 /// Runs the body of an API function: no exception leaves the library.
 template <typename Body>
 hipError_t guarded(Body body) noexcept {
+    hipError_t error = hipErrorUnknown;
     try {
-        return body();
+        error = body();
     } catch (const std::bad_alloc&) {
-        return finish(hipErrorOutOfMemory);
+        error = finish(hipErrorOutOfMemory);
     } catch (const std::exception& problem) {
-        return finish(hipErrorUnknown, problem.what());
+        error = finish(hipErrorUnknown, problem.what());
     }
+    last_error().last_call = error;
+    return error;
+}
+
+/// An API function without an effect here: work is done when it is submitted, caches and clocks are not modelled.
+inline hipError_t nothing_to_do() noexcept {
+    return guarded([] { return hipSuccess; });
 }
 
 }  // namespace hkc::emu

@@ -7,34 +7,93 @@
 
 #define HIP_API extern "C" __attribute__((visibility("default")))
 
+/// Every error of HIP: its name, its number, and what hipGetErrorString says.
+#define HKC_HIP_ERRORS(X)                                                                                    \
+    X(hipSuccess, 0, "no error")                                                                             \
+    X(hipErrorInvalidValue, 1, "invalid argument")                                                           \
+    X(hipErrorOutOfMemory, 2, "out of memory")                                                               \
+    X(hipErrorNotInitialized, 3, "initialization error")                                                     \
+    X(hipErrorDeinitialized, 4, "driver shutting down")                                                      \
+    X(hipErrorProfilerDisabled, 5, "profiler disabled while using external profiling tool")                  \
+    X(hipErrorProfilerNotInitialized, 6, "profiler is not initialized")                                      \
+    X(hipErrorProfilerAlreadyStarted, 7, "profiler already started")                                         \
+    X(hipErrorProfilerAlreadyStopped, 8, "profiler already stopped")                                         \
+    X(hipErrorInvalidConfiguration, 9, "invalid configuration argument")                                     \
+    X(hipErrorInvalidPitchValue, 12, "invalid pitch argument")                                               \
+    X(hipErrorInvalidSymbol, 13, "invalid device symbol")                                                    \
+    X(hipErrorInvalidDevicePointer, 17, "invalid device pointer")                                            \
+    X(hipErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                               \
+    X(hipErrorInsufficientDriver, 35, "driver version is insufficient for runtime version")                  \
+    X(hipErrorMissingConfiguration, 52, "__global__ function call is not configured")                        \
+    X(hipErrorPriorLaunchFailure, 53, "unspecified launch failure in prior launch")                          \
+    X(hipErrorInvalidDeviceFunction, 98, "invalid device function")                                          \
+    X(hipErrorNoDevice, 100, "no ROCm-capable device is detected")                                           \
+    X(hipErrorInvalidDevice, 101, "invalid device ordinal")                                                  \
+    X(hipErrorInvalidImage, 200, "device kernel image is invalid")                                           \
+    X(hipErrorInvalidContext, 201, "invalid device context")                                                 \
+    X(hipErrorContextAlreadyCurrent, 202, "context is already current context")                              \
+    X(hipErrorMapFailed, 205, "mapping of buffer object failed")                                             \
+    X(hipErrorUnmapFailed, 206, "unmapping of buffer object failed")                                         \
+    X(hipErrorArrayIsMapped, 207, "array is mapped")                                                         \
+    X(hipErrorAlreadyMapped, 208, "resource already mapped")                                                 \
+    X(hipErrorNoBinaryForGpu, 209, "no kernel image is available for execution on the device")               \
+    X(hipErrorAlreadyAcquired, 210, "resource already acquired")                                             \
+    X(hipErrorNotMapped, 211, "resource not mapped")                                                         \
+    X(hipErrorNotMappedAsArray, 212, "resource not mapped as array")                                         \
+    X(hipErrorNotMappedAsPointer, 213, "resource not mapped as pointer")                                     \
+    X(hipErrorECCNotCorrectable, 214, "uncorrectable ECC error encountered")                                 \
+    X(hipErrorUnsupportedLimit, 215, "limit is not supported on this architecture")                          \
+    X(hipErrorContextAlreadyInUse, 216, "exclusive-thread device already in use by a different thread")      \
+    X(hipErrorPeerAccessUnsupported, 217, "peer access is not supported between these two devices")          \
+    X(hipErrorInvalidKernelFile, 218, "invalid kernel file")                                                 \
+    X(hipErrorInvalidGraphicsContext, 219, "invalid OpenGL or DirectX context")                              \
+    X(hipErrorInvalidSource, 300, "device kernel image is invalid")                                          \
+    X(hipErrorFileNotFound, 301, "file not found")                                                           \
+    X(hipErrorSharedObjectSymbolNotFound, 302, "shared object symbol not found")                             \
+    X(hipErrorSharedObjectInitFailed, 303, "shared object initialization failed")                            \
+    X(hipErrorOperatingSystem, 304, "OS call failed or operation not supported on this OS")                  \
+    X(hipErrorInvalidHandle, 400, "invalid resource handle")                                                 \
+    X(hipErrorIllegalState, 401, "the operation cannot be performed in the present state")                   \
+    X(hipErrorNotFound, 500, "named symbol not found")                                                       \
+    X(hipErrorNotReady, 600, "device not ready")                                                             \
+    X(hipErrorIllegalAddress, 700, "an illegal memory access was encountered")                               \
+    X(hipErrorLaunchOutOfResources, 701, "too many resources requested for launch")                          \
+    X(hipErrorLaunchTimeOut, 702, "the launch timed out and was terminated")                                 \
+    X(hipErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                               \
+    X(hipErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")                                 \
+    X(hipErrorSetOnActiveProcess, 708, "cannot set while device is active in this process")                  \
+    X(hipErrorContextIsDestroyed, 709, "context is destroyed")                                               \
+    X(hipErrorAssert, 710, "device-side assert triggered")                                                   \
+    X(hipErrorHostMemoryAlreadyRegistered, 712,                                                              \
+      "part or all of the requested memory range is already mapped")                                         \
+    X(hipErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")     \
+    X(hipErrorLaunchFailure, 719, "unspecified launch failure")                                              \
+    X(hipErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                       \
+    X(hipErrorNotSupported, 801, "operation not supported")                                                  \
+    X(hipErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")             \
+    X(hipErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture")      \
+    X(hipErrorStreamCaptureMerge, 902, "operation would result in a merge of separate capture sequences")    \
+    X(hipErrorStreamCaptureUnmatched, 903, "capture was not ended in the same stream as it began")           \
+    X(hipErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")                              \
+    X(hipErrorStreamCaptureIsolation, 905, "dependency created on uncaptured work in another stream")        \
+    X(hipErrorStreamCaptureImplicit, 906,                                                                    \
+      "operation would make the legacy stream depend on a capturing blocking stream")                        \
+    X(hipErrorCapturedEvent, 907, "operation not permitted on an event last recorded in a capturing stream") \
+    X(hipErrorStreamCaptureWrongThread, 908,                                                                 \
+      "attempt to terminate a thread-local capture sequence from another thread")                            \
+    X(hipErrorGraphExecUpdateFailure, 910,                                                                   \
+      "the graph update was not performed because it included changes which violated constraints specific "  \
+      "to instantiated graph update")                                                                        \
+    X(hipErrorInvalidChannelDescriptor, 911, "invalid channel descriptor")                                   \
+    X(hipErrorInvalidTexture, 912, "invalid texture")                                                        \
+    X(hipErrorUnknown, 999, "unknown error")                                                                 \
+    X(hipErrorRuntimeMemory, 1052, "runtime memory call returned error")                                     \
+    X(hipErrorRuntimeOther, 1053, "runtime call other than memory returned error")
+
 enum hipError_t : int {
-    hipSuccess = 0,
-    hipErrorInvalidValue = 1,
-    hipErrorOutOfMemory = 2,
-    hipErrorNotInitialized = 3,
-    hipErrorDeinitialized = 4,
-    hipErrorInvalidConfiguration = 9,
-    hipErrorInvalidSymbol = 13,
-    hipErrorInvalidDevicePointer = 17,
-    hipErrorInvalidMemcpyDirection = 21,
-    hipErrorInvalidDeviceFunction = 98,
-    hipErrorNoDevice = 100,
-    hipErrorInvalidDevice = 101,
-    hipErrorInvalidImage = 200,
-    hipErrorInvalidContext = 201,
-    hipErrorNoBinaryForGpu = 209,
-    hipErrorInvalidKernelFile = 218,
-    hipErrorFileNotFound = 301,
-    hipErrorSharedObjectSymbolNotFound = 302,
-    hipErrorSharedObjectInitFailed = 303,
-    hipErrorInvalidHandle = 400,
-    hipErrorNotFound = 500,
-    hipErrorNotReady = 600,
-    hipErrorIllegalAddress = 700,
-    hipErrorLaunchOutOfResources = 701,
-    hipErrorLaunchFailure = 719,
-    hipErrorNotSupported = 801,
-    hipErrorUnknown = 999,
+#define HKC_ENUMERATOR(name, number, text) name = number,
+    HKC_HIP_ERRORS(HKC_ENUMERATOR)
+#undef HKC_ENUMERATOR
 };
 
 enum hipMemcpyKind : int {
@@ -43,12 +102,16 @@ enum hipMemcpyKind : int {
     hipMemcpyDeviceToHost = 2,
     hipMemcpyDeviceToDevice = 3,
     hipMemcpyDefault = 4,
+    hipMemcpyDeviceToDeviceNoCU = 1024,
 };
 
 enum hipMemoryType : int {
     hipMemoryTypeUnregistered = 0,
     hipMemoryTypeHost = 1,
     hipMemoryTypeDevice = 2,
+    hipMemoryTypeManaged = 3,
+    hipMemoryTypeArray = 10,
+    hipMemoryTypeUnified = 11,
 };
 
 enum hipFunction_attribute : int {
@@ -64,15 +127,79 @@ enum hipFunction_attribute : int {
     HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
 };
 
+enum hipPointer_attribute : int {
+    HIP_POINTER_ATTRIBUTE_CONTEXT = 1,
+    HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+    HIP_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
+    HIP_POINTER_ATTRIBUTE_HOST_POINTER = 4,
+    HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS = 6,
+    HIP_POINTER_ATTRIBUTE_BUFFER_ID = 7,
+    HIP_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+    HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+    HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE = 10,
+    HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
+    HIP_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
+    HIP_POINTER_ATTRIBUTE_MAPPED = 13,
+    HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS = 16,
+};
+
+enum hipLimit_t : int {
+    hipLimitStackSize = 0,
+    hipLimitPrintfFifoSize = 1,
+    hipLimitMallocHeapSize = 2,
+};
+
+enum hipDeviceP2PAttr : int {
+    hipDevP2PAttrPerformanceRank = 0,
+    hipDevP2PAttrAccessSupported = 1,
+    hipDevP2PAttrNativeAtomicSupported = 2,
+    hipDevP2PAttrHipArrayAccessSupported = 3,
+};
+
+enum hipStreamCaptureStatus : int {
+    hipStreamCaptureStatusNone = 0,
+};
+
+enum hipStreamCaptureMode : int {
+    hipStreamCaptureModeGlobal = 0,
+    hipStreamCaptureModeThreadLocal = 1,
+    hipStreamCaptureModeRelaxed = 2,
+};
+
+/// Whether hipGetProcAddress and hipGetDriverEntryPoint found a function.
+enum hipSymbolQuery : int {
+    hipSymbolFound = 0,
+    hipSymbolNotFound = 1,
+};
+
+enum hipLaunchAttributeID : int {
+    hipLaunchAttributeIgnore = 0,
+    hipLaunchAttributeCooperative = 2,
+    hipLaunchAttributeClusterDimension = 4,
+};
+
 enum hipDeviceAttribute_t : int {
     hipDeviceAttributeEccEnabled = 0,
+    hipDeviceAttributeAccessPolicyMaxWindowSize = 1,
     hipDeviceAttributeAsyncEngineCount = 2,
     hipDeviceAttributeCanMapHostMemory = 3,
+    hipDeviceAttributeCanUseHostPointerForRegisteredMem = 4,
     hipDeviceAttributeClockRate = 5,
+    hipDeviceAttributeComputeMode = 6,
+    hipDeviceAttributeComputePreemptionSupported = 7,
     hipDeviceAttributeConcurrentKernels = 8,
+    hipDeviceAttributeConcurrentManagedAccess = 9,
     hipDeviceAttributeCooperativeLaunch = 10,
+    hipDeviceAttributeCooperativeMultiDeviceLaunch = 11,
+    hipDeviceAttributeDeviceOverlap = 12,
+    hipDeviceAttributeDirectManagedMemAccessFromHost = 13,
+    hipDeviceAttributeGlobalL1CacheSupported = 14,
+    hipDeviceAttributeHostNativeAtomicSupported = 15,
     hipDeviceAttributeIntegrated = 16,
+    hipDeviceAttributeIsMultiGpuBoard = 17,
+    hipDeviceAttributeKernelExecTimeout = 18,
     hipDeviceAttributeL2CacheSize = 19,
+    hipDeviceAttributeLocalL1CacheSupported = 20,
     hipDeviceAttributeComputeCapabilityMajor = 23,
     hipDeviceAttributeManagedMemory = 24,
     hipDeviceAttributeMaxBlocksPerMultiProcessor = 25,
@@ -82,28 +209,50 @@ enum hipDeviceAttribute_t : int {
     hipDeviceAttributeMaxGridDimX = 29,
     hipDeviceAttributeMaxGridDimY = 30,
     hipDeviceAttributeMaxGridDimZ = 31,
+    hipDeviceAttributeMaxThreadsDim = 55,
     hipDeviceAttributeMaxThreadsPerBlock = 56,
     hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
+    hipDeviceAttributeMaxPitch = 58,
     hipDeviceAttributeMemoryBusWidth = 59,
     hipDeviceAttributeMemoryClockRate = 60,
     hipDeviceAttributeComputeCapabilityMinor = 61,
+    hipDeviceAttributeMultiGpuBoardGroupID = 62,
     hipDeviceAttributeMultiprocessorCount = 63,
+    hipDeviceAttributePageableMemoryAccess = 65,
+    hipDeviceAttributePageableMemoryAccessUsesHostPageTables = 66,
     hipDeviceAttributePciBusId = 67,
     hipDeviceAttributePciDeviceId = 68,
     hipDeviceAttributePciDomainID = 69,
+    hipDeviceAttributePersistingL2CacheMaxSize = 70,
     hipDeviceAttributeMaxRegistersPerBlock = 71,
     hipDeviceAttributeMaxRegistersPerMultiprocessor = 72,
     hipDeviceAttributeReservedSharedMemPerBlock = 73,
     hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
     hipDeviceAttributeSharedMemPerBlockOptin = 75,
     hipDeviceAttributeSharedMemPerMultiprocessor = 76,
+    hipDeviceAttributeSingleToDoublePrecisionPerfRatio = 77,
+    hipDeviceAttributeStreamPrioritiesSupported = 78,
+    hipDeviceAttributeSurfaceAlignment = 79,
+    hipDeviceAttributeTccDriver = 80,
+    hipDeviceAttributeTextureAlignment = 81,
+    hipDeviceAttributeTexturePitchAlignment = 82,
     hipDeviceAttributeTotalConstantMemory = 83,
+    hipDeviceAttributeTotalGlobalMem = 84,
     hipDeviceAttributeUnifiedAddressing = 85,
     hipDeviceAttributeWarpSize = 87,
     hipDeviceAttributeMemoryPoolsSupported = 88,
+    hipDeviceAttributeVirtualMemoryManagementSupported = 89,
+    hipDeviceAttributeHostRegisterSupported = 90,
+    hipDeviceAttributeMemoryPoolSupportedHandleTypes = 91,
     hipDeviceAttributeMaxSharedMemoryPerMultiprocessor = 10002,
+    hipDeviceAttributeCooperativeMultiDeviceUnmatchedFunc = 10007,
+    hipDeviceAttributeCooperativeMultiDeviceUnmatchedGridDim = 10008,
+    hipDeviceAttributeCooperativeMultiDeviceUnmatchedBlockDim = 10009,
+    hipDeviceAttributeCooperativeMultiDeviceUnmatchedSharedMem = 10010,
     hipDeviceAttributeIsLargeBar = 10011,
     hipDeviceAttributeAsicRevision = 10012,
+    hipDeviceAttributeCanUseStreamWaitValue = 10013,
+    hipDeviceAttributeImageSupport = 10014,
     hipDeviceAttributePhysicalMultiProcessorCount = 10015,
     hipDeviceAttributeFineGrainSupport = 10016,
     hipDeviceAttributeWallClockRate = 10017,
@@ -115,11 +264,13 @@ using hipStream_t = struct ihipStream_t*;
 using hipEvent_t = struct ihipEvent_t*;
 using hipModule_t = struct ihipModule_t*;
 using hipFunction_t = struct ihipModuleSymbol_t*;
+using hipCtx_t = struct ihipCtx_t*;
 
 // Streams that exist without being created.
 constexpr uintptr_t hip_stream_legacy = 1, hip_stream_per_thread = 2;
 
 constexpr unsigned hipEventDisableTiming = 2;
+constexpr unsigned hip_stream_non_blocking = 1;
 
 // Keys of hipModuleLaunchKernel's `extra` list.
 constexpr uintptr_t hip_launch_param_end = 3, hip_launch_param_buffer_pointer = 1,
@@ -128,6 +279,62 @@ constexpr uintptr_t hip_launch_param_end = 3, hip_launch_param_buffer_pointer = 
 struct hipUUID {
     char bytes[16];
 };
+
+/// hipDrvLaunchKernelEx's launch attribute: 64 bytes of value behind its id.
+struct hipLaunchAttribute {
+    hipLaunchAttributeID id;
+    char padding[4];
+    union {
+        int cooperative;
+        struct {
+            unsigned x, y, z;
+        } cluster;
+        char bytes[64];
+    };
+};
+static_assert(sizeof(hipLaunchAttribute) == 72);
+
+struct HIP_LAUNCH_CONFIG {
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    hipStream_t hStream;
+    const hipLaunchAttribute* attrs;
+    unsigned numAttrs;
+};
+static_assert(sizeof(HIP_LAUNCH_CONFIG) == 56);
+
+/// hipMemcpyParam2D's transfer. Pitches of 0 mean rows without gaps.
+struct hip_Memcpy2D {
+    size_t srcXInBytes, srcY;
+    hipMemoryType srcMemoryType;
+    const void* srcHost;
+    hipDeviceptr_t srcDevice;
+    void* srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    hipMemoryType dstMemoryType;
+    void* dstHost;
+    hipDeviceptr_t dstDevice;
+    void* dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+};
+static_assert(sizeof(hip_Memcpy2D) == 128);
+
+struct hipFuncAttributes {
+    int binaryVersion;
+    int cacheModeCA;
+    size_t constSizeBytes;
+    size_t localSizeBytes;
+    int maxDynamicSharedSizeBytes;
+    int maxThreadsPerBlock;
+    int numRegs;
+    int preferredShmemCarveout;
+    int ptxVersion;
+    size_t sharedSizeBytes;
+};
+static_assert(sizeof(hipFuncAttributes) == 56);
 
 struct hipPointerAttribute_t {
     hipMemoryType type;

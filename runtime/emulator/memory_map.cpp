@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
+#include <vector>
 
 namespace hkc::emu {
 
@@ -59,7 +60,7 @@ MemoryMap::~MemoryMap() {
     if (mapped_bytes_ != 0) munmap(reinterpret_cast<void*>(arena_begin_), mapped_bytes_);
 }
 
-void* MemoryMap::allocate(size_t bytes, int owner, size_t align) {
+void* MemoryMap::allocate(size_t bytes, int owner, size_t align, uint32_t flags, bool managed) {
     std::unique_lock lock(mutex_);
     const uint64_t size = std::max<uint64_t>(bytes, 1);
     align = std::max<size_t>(align, alignment);
@@ -75,7 +76,7 @@ void* MemoryMap::allocate(size_t bytes, int owner, size_t align) {
             holes_.erase(hole_begin);
             insert_hole(hole_begin, user - red_zone - hole_begin);
             insert_hole(end, hole_end - end);
-            allocations_[user] = Allocation{user, size, next_id_++, false, owner};
+            allocations_[user] = Allocation{user, size, next_id_++, false, owner, managed, flags};
             statistics_.live_bytes += size;
             statistics_.live_allocations += 1;
             statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
@@ -106,6 +107,17 @@ bool MemoryMap::release(void* p) {
         evict_quarantine();
     }
     return true;
+}
+
+void MemoryMap::release_all(int owner) {
+    std::vector<uint64_t> begins;
+    {
+        std::shared_lock lock(mutex_);
+        for (const auto& [begin, allocation] : allocations_) {
+            if (allocation.owner == owner && !allocation.freed) begins.push_back(begin);
+        }
+    }
+    for (const uint64_t begin : begins) release(reinterpret_cast<void*>(begin));
 }
 
 // Returns the oldest quarantined range to the holes.
@@ -140,10 +152,11 @@ void MemoryMap::insert_hole(uint64_t begin, uint64_t size) {
     holes_[begin] = size;
 }
 
-const Allocation* MemoryMap::find(uint64_t address) const {
+std::optional<Allocation> MemoryMap::find(uint64_t address) const {
     std::shared_lock lock(mutex_);
-    auto above = allocations_.upper_bound(address);
-    return above == allocations_.begin() ? nullptr : &std::prev(above)->second;
+    const auto above = allocations_.upper_bound(address);
+    if (above == allocations_.begin()) return std::nullopt;
+    return std::prev(above)->second;
 }
 
 MemoryStatistics MemoryMap::statistics() const {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <shared_mutex>
 
 namespace hkc::emu {
@@ -19,6 +20,8 @@ struct Allocation {
     uint64_t id = 0;  ///< 1, 2, 3 ... in order of allocation; never reused.
     bool freed = false;  ///< Released, its range still in quarantine.
     int owner = 0;  ///< Device ordinal; host_owner for pinned host memory.
+    bool managed = false;  ///< Of hipMallocManaged.
+    uint32_t flags = 0;  ///< As the client gave them.
 
     uint64_t end() const { return begin + size; }
     bool contains(uint64_t address, uint64_t bytes) const {
@@ -53,19 +56,23 @@ class MemoryMap {
     }
 
     /// A new range of at least one byte, aligned to max(align, 256); nullptr if out of memory.
-    void* allocate(size_t bytes, int owner = 0, size_t align = alignment);
+    void* allocate(size_t bytes, int owner = 0, size_t align = alignment, uint32_t flags = 0,
+                   bool managed = false);
 
     /// Frees the allocation that begins at `p`; false if there is no such live allocation. Its range stays
     /// in quarantine (so that a use after free is seen) until other frees push it out.
     bool release(void* p);
 
-    /// The nearest allocation, live or quarantined, that begins at or below `address`; nullptr if there is none.
-    /// Safe to call from any thread. The pointer stays valid for as long as the caller holds a Pin.
-    const Allocation* find(uint64_t address) const;
+    /// Frees all allocations of a device.
+    void release_all(int owner);
+
+    /// The nearest allocation, live or quarantined, that begins at or below `address`; nullopt if there is none.
+    /// A copy, since another thread may free the allocation meanwhile.
+    std::optional<Allocation> find(uint64_t address) const;
 
     MemoryStatistics statistics() const;
 
-    /// Keeps every Allocation record in place: no quarantined range is dropped while a Pin exists.
+    /// Keeps freed ranges out of use: none leaves quarantine while a Pin exists.
     class Pin {
      public:
         explicit Pin(MemoryMap& map);
