@@ -1,13 +1,15 @@
-# `make` makes the environment; `make test`, `make run`, `make lint` use it. VENV, PYTHON and EXTRAS may be set.
+# `make` makes the environment; `make test`, `make run`, `make lint` use it. VENV, PYTHON and EXTRAS may be set, and
+# TRITON_VENV and BENCH (options) for `make bench-codegen`.
 PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= lld,torch,hip-python,dev
+TRITON_VENV ?= .venv-triton
 BIN := $(VENV)/bin
 NATIVE := $(shell find runtime/emulator -name '*.cpp' -o -name '*.h' -o -name '*.inc' -o -name '*.map')
 CXX_FILES := $(shell find runtime/emulator -name '*.cpp' -o -name '*.h')
 PACKAGES := dialect passes runtime
 
-.PHONY: all run test test-long lint types format bench clean
+.PHONY: all run test test-long lint types format bench bench-codegen clean
 
 all: $(VENV)/stamp
 
@@ -47,5 +49,14 @@ format: all
 bench: all
 	$(BIN)/python -m benchmarks
 
+# Triton is the peer that generated code is compared with; hkc itself never needs it.
+$(TRITON_VENV)/stamp: benchmarks/codegen/requirements.txt
+	test -x $(TRITON_VENV)/bin/python || $(PYTHON) -m venv $(TRITON_VENV)
+	$(TRITON_VENV)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	touch $@
+
+bench-codegen: all $(TRITON_VENV)/stamp
+	@$(BIN)/python -m benchmarks.codegen --triton $(TRITON_VENV)/bin/python $(BENCH)
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRITON_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
