@@ -45,7 +45,8 @@ class TritonJob:
 class Problem(Protocol):
     """Input data and the exact result of one launch."""
 
-    grid: tuple[int, ...]
+    @property
+    def grid(self) -> tuple[int, ...]: ...
 
     def hkc_arguments(self) -> Sequence[Any]:
         """What hkc's kernel is called with."""
@@ -171,18 +172,16 @@ class GemmProblem:
             raise ValueError(f"{wrong} of {self.c.size} elements of C are wrong")
 
 
+_SHAPE16 = {"num_stages": 2, "matrix_instr_nonkdim": 16}
 # The best of GemmCase.candidates() by search.py's order, which `--search` prints: what fits the target's LDS, spills
 # least and keeps loads in flight longest, then has the fewest other instructions.
 TRITON_GEMM: dict[tuple[str, tuple[int, int, int], str], tuple[dict[str, int], int]] = {
-    ("gfx942", (256, 256, 64), "nt"): ({"num_stages": 2, "matrix_instr_nonkdim": 16}, 0),
-    ("gfx942", (256, 256, 64), "nn"): ({"num_stages": 2, "matrix_instr_nonkdim": 16}, 0),
-    ("gfx942", (128, 128, 64), "nt"): ({"num_stages": 2, "matrix_instr_nonkdim": 16}, 0),
-    ("gfx942", (128, 128, 64), "nn"): ({"num_stages": 2, "matrix_instr_nonkdim": 16}, 0),
-    ("gfx950", (256, 256, 64), "nt"): ({"num_stages": 2, "matrix_instr_nonkdim": 16}, _POINTER_RANGE),
-    ("gfx950", (256, 256, 64), "nn"): (
-        {"num_stages": 2, "matrix_instr_nonkdim": 16, "waves_per_eu": 2},
-        _POINTER_RANGE,
-    ),
+    ("gfx942", (256, 256, 64), "nt"): (_SHAPE16, 0),
+    ("gfx942", (256, 256, 64), "nn"): (_SHAPE16, 0),
+    ("gfx942", (128, 128, 64), "nt"): (_SHAPE16, 0),
+    ("gfx942", (128, 128, 64), "nn"): (_SHAPE16, 0),
+    ("gfx950", (256, 256, 64), "nt"): (_SHAPE16, _POINTER_RANGE),
+    ("gfx950", (256, 256, 64), "nn"): (_SHAPE16 | {"waves_per_eu": 2}, _POINTER_RANGE),
     ("gfx950", (128, 128, 64), "nt"): ({"num_stages": 3, "matrix_instr_nonkdim": 32}, _POINTER_RANGE),
     ("gfx950", (128, 128, 64), "nn"): ({"num_stages": 3, "matrix_instr_nonkdim": 32}, _POINTER_RANGE),
 }
