@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 
 from benchmarks.codegen.cases import ARCHES, Case, all_cases
@@ -19,7 +21,7 @@ from hkc.cli.progress import progress
 from hkc.errors import HkcError
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.codegen",
         description="Generated code of hkc, and of Triton where it is installed, in one table.",
@@ -31,7 +33,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3, help="runs of each compiler for its times; 0: no times")
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")
     parser.add_argument("--search", action="store_true", help="print the options of Triton, best first, and stop")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    cases = all_cases()
+    options.cases = [c for c in cases if fnmatch(c.name, options.case) and options.arch in (None, c.arch)]
+    if not options.cases:
+        parser.error(f"no case is named {options.case}; there are {', '.join(dict.fromkeys(c.name for c in cases))}")
     if options.runs < 0:
         parser.error("--runs is not negative")
     if options.search and not options.triton:
@@ -58,30 +64,33 @@ def _bindings(case: Case) -> str:
     return ", ".join(f"{name}={value}" for name, value in case.constants.items())
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the chosen cases and print them; exit code 2 if a compiler or a run fails."""
-    options = _arguments()
-    cases = [c for c in all_cases() if fnmatch(c.name, options.case) and options.arch in (None, c.arch)]
+    options = _arguments(arguments)
     lines: list[Line] = []
     try:
         with progress("measuring") as state:
-            for number, case in enumerate(cases):
+            for number, case in enumerate(options.cases):
                 state.text = f"measuring {case.name} on {case.arch}"
-                state.update(number, len(cases))
+                state.update(number, len(options.cases))
                 if options.search:
                     print(f"{case.name} {case.arch}")
                     for rank, job in search(options.triton, case):
                         print(f"  {rank}: {job.chosen()}")
                 else:
                     lines += _lines(case, options.triton, options.runs)
+    except subprocess.CalledProcessError as problem:
+        print(f"error: {shlex.join(problem.cmd)} failed ({problem.returncode})", file=sys.stderr)
+        return 2
     except (HkcError, ValueError, OSError) as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
-    if options.json:
+    if options.json and not options.search:
         print(json.dumps(to_json(lines), indent=2))
-    elif lines:
+    elif not options.search:
         print(text(lines))
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hkc.driver.assembly import main_loop
 from hkc.driver.workload import Workload
 from hkc.errors import HkcError
 from hkc.targets import Target, get_target
@@ -104,6 +103,8 @@ def make_report(
     arch: str, resources: Resources, code: str | bytes, workload: Workload | None, seconds: dict[str, float]
 ) -> Report:
     """The report of one kernel; ``code`` is its code object or assembly text."""
+    from hkc.driver.assembly import main_loop  # needed for reports only, and not quick to import
+
     target = get_target(arch)
     mix = main_loop(code, resources.name)
     return Report(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hkc.driver.assembly import LoopMix
-
 if TYPE_CHECKING:
     from mlir import ir
+
+    from hkc.driver.assembly import LoopMix
 
 _LANES = 64  # a wavefront of every CDNA target
 _ACCESS = 16 * _LANES  # bytes that the widest LDS or buffer instruction moves, 16 a lane

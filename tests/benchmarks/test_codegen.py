@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.codegen.__main__ import main
 from benchmarks.codegen.cases import GemmCase, Problem, TritonJob, all_cases, numbered
 from benchmarks.codegen.compilers import HkcMade, TritonMade
 from benchmarks.codegen.emulate import Dynamics, emulate
@@ -203,3 +204,50 @@ sum(range(2_000_000))
     assert log.read_text().split() == ["cold", "cold", "warm", "cold", "warm"]
     assert times.cold_cpu > 0
     assert 0 < times.warm <= times.cold + times.warm
+
+
+def test_command_line_without_triton(capsys: pytest.CaptureFixture[str]) -> None:
+    """The default case at 128x128x64 on one target: hkc's line alone."""
+    chosen = ["--case", "gemm-128x128x64-nt-bf16", "--arch", "gfx950", "--runs", "0"]
+    assert main([*chosen, "--json"]) == 0
+    (line,) = json.loads(capsys.readouterr().out)["lines"]
+    assert (line["compiler"], line["columns"]["MFMA"], line["columns"]["spills"]) == ("hkc", 32, 0)
+    assert line["columns"]["executed"] == sum(
+        line["columns"][name] for name in ("MFMA", "LDS reads", "LDS writes", "loads to LDS", "global loads", "others")
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--case", "attention"], "no case is named attention; there are gemm-256x256x64-nt-bf16"),
+        (["--runs", "-1"], "--runs is not negative"),
+        (["--search"], "--search needs --triton PYTHON"),
+    ],
+)
+def test_bad_options(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_compiler_that_fails_or_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["--case", "gemm-128x128x64-nt-bf16", "--arch", "gfx950", "--runs", "0", "--triton"]
+    assert main([*chosen, str(tmp_path / "python")]) == 2
+    assert "No such file" in capsys.readouterr().err
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    assert main([*chosen, str(broken)]) == 2
+    assert "failed (3)" in capsys.readouterr().err
+
+
+def test_triton_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What stands for Triton leaves its reason instead of an object."""
+    refusing = tmp_path / "refusing"
+    refusing.write_text('#!/bin/sh\necho "ValueError: too many stages" > "$2/gemm-128x128x64-nt-bf16.gfx950.error"\n')
+    refusing.chmod(0o755)
+    chosen = ["--case", "gemm-128x128x64-nt-bf16", "--arch", "gfx950", "--runs", "0", "--triton"]
+    assert main([*chosen, str(refusing)]) == 2
+    assert "Triton does not compile gemm-128x128x64-nt-bf16 for gfx950: ValueError: too many" in capsys.readouterr().err
