@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from mlir import ir
 
-from hkc.dialect.irdl import get_int, get_str
+from hkc.dialect.irdl import get_int, get_ints, get_str
 from hkc.dialect.ops import op_class
 from hkc.dialect.printer_plan import Plan, defining
 from hkc.dialect.types import LdsType, TileType, ViewType, parse_type, try_parse_type
@@ -307,7 +307,7 @@ class ExpressionPrinter:
         return f"{self.text(view, POSTFIX)}.shape[{axis}]", POSTFIX
 
     def slices(self, view: ir.Value, offsets: list[ir.Value], extents: tuple[int, ...]) -> str:
-        """``A[m : m + 128, k : k + 64]``."""
+        """``A[m : m + 128, k : k + 64]``; with indices where the view is part of another, ``A[b, m : m + 128]``."""
         parts = []
         for offset, extent in zip(offsets, extents, strict=True):
             made = defining(offset)
@@ -316,7 +316,18 @@ class ExpressionPrinter:
                 parts.append(f"{low} : {low + extent}")
             else:
                 parts.append(f"{self.text(offset, SUM)} : {self.text(offset, SUM)} + {extent}")
+        part = defining(view)
+        if part is not None and part.name == "tile.subview" and part in self.plan.inlined:
+            view, *indices = list(part.operands)
+            for axis, index in zip(get_ints(part, "axes") or (), indices, strict=True):
+                parts.insert(axis, self.text(index))
         return f"{self.text(view, POSTFIX)}[{', '.join(parts)}]"
+
+    def _tile_subview(self, op: ir.Operation) -> Text:
+        view, *indices = list(op.operands)
+        if get_ints(op, "axes") != tuple(range(len(indices))):
+            return self.generic(op)
+        return f"{self.text(view, POSTFIX)}[{', '.join(self.text(i) for i in indices)}]", POSTFIX
 
     def _tile_load(self, op: ir.Operation) -> Text:
         type_ = parse_type(op.results[0].type)

@@ -48,6 +48,7 @@ from hkc.lang.memory import (
 )
 from hkc.lang.operations import choose, where
 from hkc.lang.scalars import SCALAR_TYPES
+from hkc.lang.signature import MAX_RANK
 from hkc.lang.values import Lds, Scalar, Tile, Token, View, wrap
 
 minimum = FUNCTIONS["min"]
@@ -68,7 +69,7 @@ class Kernel:
     def view(self, name: str, *dims_and_dtype: Any) -> View:
         """The next argument: a strided array, ``view("A", "M", "K", hk.bf16)``."""
         *dims, dtype = dims_and_dtype if dims_and_dtype else (None,)
-        good = all(type(d) in (int, str) for d in dims) and 1 <= len(dims) <= 2
+        good = all(type(d) in (int, str) for d in dims) and 1 <= len(dims) <= MAX_RANK
         if not good or not isinstance(dtype, DType):
             raise HkcError(f"the view {name} is malformed", here(), expected='view("A", "M", "K", hk.bf16)')
         return self._add(name, ViewType(tuple(dims), dtype))
@@ -216,16 +217,18 @@ def when(condition: Any, **variables: Any) -> Iterator[Branches]:
     branches._values.update(zip(names, choice.finish(names, *ends), strict=True))
 
 
-def load(view: View, offsets: Sequence[Any], extents: Sequence[int]) -> Tile:
-    """Reads a tile of a view; elements out of range are zero."""
+def load(view: View, offsets: Sequence[Any], extents: Sequence[int | None]) -> Tile:
+    """Reads a tile of a view; elements out of range are zero. An axis with the extent None is indexed: the tile has
+    no such axis. (For leading axes ``view[i, j]`` says the same.)"""
     return memory.load(memory.region(view, offsets, extents))
 
 
-def store(view: View, offsets: Sequence[Any], tile: Tile) -> None:
-    """Writes a tile to a view; elements out of range are not written."""
+def store(view: View, offsets: Sequence[Any], tile: Tile, extents: Sequence[int | None] | None = None) -> None:
+    """Writes a tile to a view; elements out of range are not written. ``extents`` as for :func:`load`, by default the
+    tile's shape."""
     if not isinstance(tile, Tile):
         raise HkcError(f"{structure.describe_type(tile)} can't be stored", here(), expected="a tile")
-    memory.store(memory.region(view, offsets, tile.shape), tile)
+    memory.store(memory.region(view, offsets, tile.shape if extents is None else extents), tile)
 
 
 def copy(view: View, offsets: Sequence[Any], slot: Lds, when: Any = True) -> Token:

@@ -8,7 +8,7 @@ from mlir import ir
 from mlir.dialects import llvm, rocdl, scf
 
 from hkc.dialect import ops
-from hkc.dialect.irdl import get_int
+from hkc.dialect.irdl import get_int, get_ints
 from hkc.dialect.types import lds_type, view_type
 from hkc.passes import scalars as s
 from hkc.passes.access import DWORD
@@ -75,6 +75,24 @@ def wave_id(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 def dim(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     return [lowering.view(op.operands[0]).sizes[get_int(op, "axis") or 0]]
+
+
+def subview(lowering: Lowering, op: ir.Operation) -> None:
+    """Moves the pointer, in 64 bits; a part at an index out of range has no elements."""
+    view, *indices = list(op.operands)
+    parts, axes = lowering.view(view), get_ints(op, "axes") or ()
+    offset: s.Scalar = 0
+    inside = []
+    for axis, index in zip(axes, indices, strict=True):
+        at = lowering.one(index)
+        inside.append(s.compare("ult", at, parts.sizes[axis]))
+        offset = s.add(offset, s.mul(s.wide(at), parts.strides[axis]))
+    moved = s.mul(offset, view_type(view).dtype.bytes)
+    within = s.both(inside)
+    kept = [axis for axis in range(len(parts.sizes)) if axis not in axes]
+    sizes = tuple(s.value(s.select(within, parts.sizes[axis], 0)) for axis in kept)
+    pointer = _offset_pointer(1, parts.pointer, s.value(s.select(within, moved, 0), s.i64()))
+    lowering.views[op.results[0]] = ViewParts(pointer, sizes, tuple(parts.strides[axis] for axis in kept))
 
 
 def view_stride(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
@@ -279,6 +297,7 @@ HANDLERS: dict[str, Handler] = {
     ops.LaneId.name: lane_id,
     ops.WaveId.name: wave_id,
     ops.Dim.name: dim,
+    ops.SubView.name: subview,
     ops.ViewStride.name: view_stride,
     ops.ViewPointer.name: view_pointer,
     ops.Aligned.name: aligned,

@@ -121,7 +121,7 @@ class _Stager(Rebuilder):
         _, index = slot_source(groups["slot"][0])
         when = [self.one(v) for v in groups["when"]]
         offsets = [self.one(v) for v in groups["offsets"]]
-        tile = BufferLoad.build(groups["view"][0], offsets, carried.tile, when[0] if when else None)
+        tile = BufferLoad.build(self.one(groups["view"][0]), offsets, carried.tile, when[0] if when else None)
         return [tile, self.one(index)]
 
     def wait(self, op: ir.Operation) -> None:

@@ -110,6 +110,6 @@ def _pipelinable(loop: ir.Operation, load: ir.Operation) -> bool:
     align = element_alignment(tile_type(load.results[0]).dtype)
     if not isinstance(step, int) or step < 1 or step % align:
         return False
-    for offset in offsets:
-        hoist(offset, loop)
-    return all(o == variable or not is_inside(o, loop) for o in offsets)
+    for value in (load.operands[0], *offsets):
+        hoist(value, loop)
+    return not is_inside(load.operands[0], loop) and all(o == variable or not is_inside(o, loop) for o in offsets)

@@ -59,11 +59,12 @@ from hkc.dialect.ops.memory import (
     MaskedLoad,
     MaskedStore,
     Store,
+    SubView,
 )
 from hkc.dialect.ops.sync import Barrier, ScheduleBarrier, SetPriority, Wait, Waitcnt, WaveId
 
 OPS: tuple[type[Op], ...] = (
-    *(BlockId, Dim, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),
+    *(BlockId, Dim, SubView, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),
     *(LdsAlloc, LdsSlot, Copy, LdsRead, LdsReadPart, LdsWrite),
     *(Wait, Waitcnt, Barrier, SetPriority, ScheduleBarrier, WaveId),
     *(Full, Mma, Transpose, Cast, Add, Sub, Mul, Div, Max, Min),

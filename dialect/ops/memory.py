@@ -6,10 +6,27 @@ from typing import ClassVar
 
 from mlir import ir
 
-from hkc.dialect.irdl import I1, I32, LDS, TILE, TOKEN, VIEW, Memory, Op, Slot, attribute, get_int, operand, result
+from hkc.dialect.irdl import (
+    I1,
+    I32,
+    LDS,
+    TILE,
+    TOKEN,
+    VIEW,
+    Memory,
+    Op,
+    Slot,
+    attribute,
+    get_int,
+    get_ints,
+    operand,
+    result,
+)
 from hkc.dialect.ops.checks import extent, fail
-from hkc.dialect.types import LdsType, TileType, TokenType, lds_type, tile_type, view_type
+from hkc.dialect.types import LdsType, TileType, TokenType, ViewType, lds_type, tile_type, view_type
 from hkc.dtypes import DType
+
+TILE_RANK = 2  # the most axes of a tile
 
 
 def _i32() -> ir.Type:
@@ -52,6 +69,36 @@ class Dim(Op):
             raise fail(op, f"a view of rank {rank} has no axis {axis}")
 
 
+class SubView(Op):
+    """The part of a view at fixed ``indices`` (elements) along ``axes``: a view of the remaining axes. The one place
+    where a view's address moves by an index, in 64 bits. With an index out of range it is empty: reads give zero and
+    nothing is stored."""
+
+    name = "tile.subview"
+    operands = (operand("view", VIEW), operand("indices", I32, "variadic"))
+    results = (result(VIEW),)
+    attributes = (attribute("axes", "ints"),)
+
+    @classmethod
+    def build(cls, view: ir.Value, indices: list[ir.Value], axes: tuple[int, ...]) -> ir.Value:
+        return cls.create([view, indices], [cls._part(view_type(view), axes).mlir()], axes=axes).result
+
+    @staticmethod
+    def _part(view: ViewType, axes: tuple[int, ...]) -> ViewType:
+        return ViewType(tuple(dim for axis, dim in enumerate(view.dims) if axis not in axes), view.dtype)
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        view, axes = view_type(op.operands[0]), get_ints(op, "axes") or ()
+        if list(axes) != sorted(set(axes)) or not set(axes) < set(range(view.rank)):
+            raise fail(op, f"a view of rank {view.rank} can't be indexed along axes {list(axes)}")
+        if len(axes) != len(op.operands) - 1:
+            raise fail(op, "a part of a view takes one index an axis", got=f"{len(op.operands) - 1} for {list(axes)}")
+        part, expected = view_type(op.results[0]), cls._part(view, axes)
+        if part != expected:
+            raise fail(op, "a part of a view has the wrong type", expected=str(expected), got=str(part))
+
+
 class Aligned(Op):
     """Whether buffer loads can move the view, the same for every lane: unit stride along the last axis, base address
     and row strides multiples of 4 bytes, rows that don't overlap and lie at most MOST_PITCH bytes apart."""
@@ -66,6 +113,14 @@ class Aligned(Op):
     @classmethod
     def build(cls, view: ir.Value) -> ir.Value:
         return cls.create([view], [ir.IntegerType.get_signless(1)]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        rank = view_type(op.operands[0]).rank
+        if rank > TILE_RANK:
+            raise fail(
+                op, f"a view of rank {rank} is not aligned or not as a whole", hint="ask of a part: aligned(A[b])"
+            )
 
 
 class _ReadView(Op):

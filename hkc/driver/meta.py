@@ -97,5 +97,14 @@ def _accessed(function: ir.Operation, accesses: dict[str, int]) -> set[int]:
 
     from hkc.dialect.verify import walk
 
-    views = [op.operands[accesses[op.name]] for op in walk(function) if op.name in accesses]
+    views = [_whole(op.operands[accesses[op.name]]) for op in walk(function) if op.name in accesses]
     return {view.arg_number for view in views if isinstance(view, ir.BlockArgument)}
+
+
+def _whole(view: ir.Value) -> ir.Value:
+    """The argument that a view is part of."""
+    from mlir import ir
+
+    while not isinstance(view, ir.BlockArgument) and view.owner.name == "tile.subview":
+        view = view.owner.operation.operands[0]
+    return view

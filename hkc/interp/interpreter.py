@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
-from hkc.dialect.irdl import get_int, get_str
+from hkc.dialect.irdl import get_int, get_ints, get_str
 from hkc.dialect.locations import span_of
 from hkc.dialect.ops import op_class
 from hkc.dialect.types import lds_type, tile_type
@@ -209,6 +209,11 @@ def _dim(op: ir.Operation) -> _Function:
     return lambda _, values: values[0].values.shape[axis]
 
 
+def _subview(op: ir.Operation) -> _Function:
+    axes = get_ints(op, "axes") or ()
+    return lambda _, values: values[0].part(dict(zip(axes, values[1:], strict=True)))
+
+
 def _load(op: ir.Operation, *, wide: bool) -> _Function:
     shape, dtype = tile_type(op.results[0]).shape, tile_type(op.results[0]).dtype
     offsets = len(_group(op, "offsets"))
@@ -306,6 +311,7 @@ def _bound(function: Callable[..., Any]) -> _Function:
 _OPS: dict[str, Callable[[ir.Operation], _Function]] = {
     "tile.block_id": _block_id,
     "tile.dim": _dim,
+    "tile.subview": _subview,
     "tile.aligned": _plain(lambda view: view.aligned),
     "tile.wave_id": lambda _op: lambda _frame, _values: WAVE,
     "tile.load": lambda op: _load(op, wide=False),

@@ -41,10 +41,29 @@ class View:
     def __init__(self, values: npt.NDArray, dtype: DType, strides: tuple[int, ...], address: int = 0) -> None:
         self.values = values
         self.errors: Floats = np.zeros(values.shape)
-        self.inexact = False
         self.dtype = dtype
         self.strides = strides
         self.address = address
+        self._inexact = [False]  # shared with parts
+
+    @property
+    def inexact(self) -> bool:
+        """Whether some element has a bound."""
+        return self._inexact[0]
+
+    def part(self, indices: dict[int, int]) -> View:
+        """The part at fixed indices (by axis), in the same memory; empty with an index out of range."""
+        kept = [axis for axis in range(self.values.ndim) if axis not in indices]
+        inside = all(0 <= index < self.values.shape[axis] for axis, index in indices.items())
+        address = self.address + sum(i * self.strides[a] for a, i in indices.items()) * self.dtype.bytes
+        strides = tuple(self.strides[axis] for axis in kept)
+        where = tuple(indices.get(axis, slice(None)) for axis in range(self.values.ndim))
+        values = self.values[where] if inside else np.zeros((0,) * len(kept), self.values.dtype)
+        found = View(values, self.dtype, strides, address)
+        if inside:
+            found.errors = self.errors[where]
+        found._inexact = self._inexact
+        return found
 
     @property
     def aligned(self) -> bool:
@@ -73,7 +92,7 @@ class View:
         source, target = self._windows(offsets, tile.value.shape)
         self.values[source] = tile.value[target]
         self.errors[source] = 0.0 if tile.error is None else tile.error[target]
-        self.inexact |= tile.error is not None
+        self._inexact[0] |= tile.error is not None
 
     def columns_inside(self, offsets: list[int], shape: tuple[int, ...]) -> bool:
         """Whether the tile's last axis lies inside the view."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hkc.errors import HkcError
@@ -69,25 +69,36 @@ class Expressions:
         memory.store(part, value)
 
     def region(self, node: syntax.Index, view: View) -> memory.Region:
-        """A slice of a view: its offsets become values, its extents are constants."""
-        rank = view.type.rank
-        if len(node.items) != rank:
-            raise HkcError(
-                f"a view of rank {rank} takes {rank} slice{'s' * (rank != 1)}",
-                node.span,
-                got=str(len(node.items)),
-            )
+        """A slice of a view: its offsets become values, its extents are constants. Axes without a slice are indexed,
+        before the slices are looked at."""
+        if len(node.items) != view.type.rank:
+            CURSOR.span = node.span
+            raise memory.wrong_count(view, len(node.items))
+        indexed = [axis for axis, item in enumerate(node.items) if not isinstance(item, syntax.Slice)]
+        if indexed:
+            view = self.part(node, view, indexed)
+        slices = [item for item in node.items if isinstance(item, syntax.Slice)]
         offsets, extents = [], []
-        for axis, item in enumerate(node.items):
+        for axis, item in enumerate(slices):
             offset, extent = self._slice(item, view, axis)
             offsets.append(offset)
             extents.append(extent)
         CURSOR.span = node.span
         return memory.region(view, offsets, extents)
 
-    def _slice(self, item: syntax.Expression | syntax.Slice, view: View, axis: int) -> tuple[Any, int]:
-        if not isinstance(item, syntax.Slice):
-            raise HkcError("a view is indexed by slices", item.span, expected="low : low + EXTENT")
+    def part(self, node: syntax.Index, view: View, axes: Sequence[int]) -> View:
+        """The view at the node's indices along ``axes``."""
+        indices = []
+        for axis in axes:
+            item = node.items[axis]
+            assert not isinstance(item, syntax.Slice)
+            index = self.value(item)
+            with at(item.span):
+                indices.append(operations.as_i32(index, "an index of a view") if index is None else index)
+        CURSOR.span = node.span
+        return memory.subview(view, axes, indices)
+
+    def _slice(self, item: syntax.Slice, view: View, axis: int) -> tuple[Any, int]:
         if item.step is not None:
             raise HkcError("a slice of a view has no step", item.step.span)
         size = view.type.dims[axis]
@@ -267,6 +278,8 @@ class Expressions:
             return self._shape(node, node.base)
         base = self.value(node.base)
         if isinstance(base, View):
+            if len(node.items) < base.type.rank and not any(isinstance(i, syntax.Slice) for i in node.items):
+                return self.part(node, base, range(len(node.items)))
             part = self.region(node, base)
             CURSOR.span = node.span
             return memory.load(part)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hkc.dialect import ops
+from hkc.dialect.ops.memory import TILE_RANK
 from hkc.dialect.types import TileType
 from hkc.dtypes import DType
 from hkc.errors import HkcError
@@ -27,16 +28,55 @@ class Region:
 
 
 def region(view: Any, offsets: Sequence[Any], extents: Sequence[Any]) -> Region:
-    """A part of a view.
+    """A part of a view; an axis with the extent None is indexed by its offset.
 
-    Raises HkcError unless there is one offset and one positive constant extent for each dimension.
+    Raises HkcError unless there is one offset and one positive constant extent for each other dimension.
     """
     if not isinstance(view, View):
         raise HkcError(f"{describe_type(view)} can't be sliced", here(), expected="a view")
+    if len(offsets) != view.type.rank or len(extents) != view.type.rank:
+        raise wrong_count(view, len(offsets))
+    indexed = [axis for axis, e in enumerate(extents) if e is None]
+    if indexed:
+        view = subview(view, indexed, [offsets[axis] for axis in indexed])
+    kept = [(o, extent(e, "the slice")) for o, e in zip(offsets, extents, strict=True) if e is not None]
+    if not 1 <= len(kept) <= TILE_RANK:
+        raise HkcError(
+            f"a tile has 1 or {TILE_RANK} dimensions",
+            here(),
+            expected=f"1 or {TILE_RANK} slices, indices for the other dimensions",
+            got=f"{len(kept)} slices",
+        )
+    return Region(view, tuple(o for o, _ in kept), tuple(e for _, e in kept))
+
+
+def wrong_count(view: View, got: int) -> HkcError:
+    """The error for too many or too few slices and indices."""
     rank = view.type.rank
-    if len(offsets) != rank or len(extents) != rank:
-        raise HkcError(f"a view of rank {rank} takes {rank} slice{'s' * (rank != 1)}", here(), got=str(len(offsets)))
-    return Region(view, tuple(offsets), tuple(extent(e, "the slice") for e in extents))
+    what = f"{rank} slice{'s' * (rank != 1)}" if rank <= TILE_RANK else f"{rank} slices and indices"
+    return HkcError(f"a view of rank {rank} takes {what}", here(), got=str(got))
+
+
+def subview(view: View, axes: Sequence[int], indices: Sequence[Any]) -> View:
+    """The view of the other axes at fixed indices along ``axes``; empty if one of them is out of range.
+
+    Raises HkcError for an index that is no i32, or a constant one that is always out of range.
+    """
+    if len(axes) >= view.type.rank:
+        raise HkcError(
+            "a tile has at least one dimension", here(), hint="slice the last axis: A[b, k : k + 64], or k : k + 1"
+        )
+    for axis, index in zip(axes, indices, strict=True):
+        size = view.type.dims[axis]
+        if (
+            is_constant(index)
+            and type(index) is int
+            and not 0 <= index < (size if isinstance(size, int) else index + 1)
+        ):
+            expected = f"0 to {size - 1}" if isinstance(size, int) else "0 or more"
+            raise HkcError("an index is outside of the view", here(), expected=expected, got=str(index))
+    values = [as_i32(i, "an index of a view").ir for i in indices]
+    return View(emit(ops.SubView.build, view.ir, values, tuple(axes)))
 
 
 def extent(value: Any, what: str) -> int:
@@ -180,6 +220,9 @@ def aligned(view: Any) -> Scalar:
     """Whether copies can move the view."""
     if not isinstance(view, View):
         raise HkcError(f"aligned asks about a view, not {describe_type(view)}", here())
+    if view.type.rank > TILE_RANK:
+        hint = f"ask about what is copied: aligned(A[{', '.join('ij'[: view.type.rank - TILE_RANK])}])"
+        raise HkcError("aligned asks about a view of 1 or 2 dimensions", here(), got=str(view.type), hint=hint)
     return Scalar(emit(ops.Aligned.build, view.ir))
 
 

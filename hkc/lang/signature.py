@@ -13,7 +13,7 @@ from hkc.lang.functions import LIKE_A_DTYPE, suggestion, unknown_dtype
 from hkc.lang.scalars import SCALAR_TYPES
 from hkc.lang.structure import Argument
 
-MAX_RANK = 2
+MAX_RANK = 4
 
 
 def signature(
@@ -96,7 +96,7 @@ def _view(
             raise HkcError("the element type stands last in a view", item.span, expected="view[M, N, bf16]")
         dims.append(entry)
     if not 1 <= len(dims) <= MAX_RANK:
-        raise HkcError(f"a view has 1 or {MAX_RANK} dimensions", node.span, got=str(len(dims)))
+        raise HkcError(f"a view has 1 to {MAX_RANK} dimensions", node.span, got=str(len(dims)))
     return ViewType(tuple(dims), element or _open_dtype(parameter, node, constants, dtypes))
 
 

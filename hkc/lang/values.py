@@ -195,6 +195,13 @@ class View(Value):
         """Element type."""
         return self.type.dtype
 
+    def __getitem__(self, indices: Any) -> View:
+        """The view at fixed indices along the first axes."""
+        from hkc.lang.memory import subview
+
+        given = indices if isinstance(indices, tuple) else (indices,)
+        return subview(self, range(len(given)), given)
+
 
 class Lds(Value):
     """Tiles in LDS, or (indexed) one of them."""

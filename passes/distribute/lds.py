@@ -94,7 +94,7 @@ def lds_write(d: Distributor, op: ir.Operation) -> list[ir.Value]:
 def copy(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     """LDS-direct loads: lane after lane fills consecutive chunks, so the swizzle is applied to the source."""
     groups = Copy.groups(op)
-    view, slot = groups["view"][0], groups["slot"][0]
+    view, slot = d.one(groups["view"][0]), groups["slot"][0]
     type_ = lds_type(slot)
     row0, column0 = (d.one(v) for v in groups["offsets"])
     when = d.one(groups["when"][0]) if groups["when"] else None

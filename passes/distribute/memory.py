@@ -89,7 +89,7 @@ def buffer_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     groups = BufferLoad.groups(op)
     type_ = tile_type(op.results[0])
     when = d.one(groups["when"][0]) if groups["when"] else None
-    wide = _Wide(d, groups["view"][0], [d.one(v) for v in groups["offsets"]], type_, when)
+    wide = _Wide(d, d.one(groups["view"][0]), [d.one(v) for v in groups["offsets"]], type_, when)
     dist = distribution(type_)
     vectors = []
     for row, column in dist.fragments:
@@ -104,8 +104,8 @@ def buffer_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
 
 def buffer_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     type_, vectors = d.fragments(op.operands[0])
-    view, *offsets = list(op.operands)[1:]
-    wide = _Wide(d, view, [d.one(v) for v in offsets], type_)
+    view, *offsets = [d.one(v) for v in list(op.operands)[1:]]
+    wide = _Wide(d, view, offsets, type_)
     dist = distribution(type_)
     for (row, column), vector in zip(dist.fragments, vectors, strict=True):
         for run in runs(dist.layout, longest_run(type_, d.target)):
@@ -166,8 +166,8 @@ class _Masked:
 def masked_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     """Elements outside read the view's first element and are then zeroed; an empty view is not touched."""
     type_ = tile_type(op.results[0])
-    view, *offsets = list(op.operands)
-    access = _Masked(d, view, [d.one(v) for v in offsets], type_)
+    view, *offsets = [d.one(v) for v in op.operands]
+    access = _Masked(d, view, offsets, type_)
     dist = distribution(type_)
     made = vector_type(dist.layout.items_per_fragment, type_.dtype)
     branch = scf.IfOp(access.nonempty(), [made] * len(dist.fragments), has_else=True)
@@ -189,8 +189,8 @@ def masked_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
 
 def masked_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     type_, vectors = d.fragments(op.operands[0])
-    view, *offsets = list(op.operands)[1:]
-    access = _Masked(d, view, [d.one(v) for v in offsets], type_)
+    view, *offsets = [d.one(v) for v in list(op.operands)[1:]]
+    access = _Masked(d, view, offsets, type_)
     dist = distribution(type_)
     for (row, column), vector in zip(dist.fragments, vectors, strict=True):
         for index, (down, right) in enumerate(dist.layout.item_steps()):

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 HEADER = (
     "kernel random(A: view[M, K, bf16], B: view[N, K, bf16], C: view[M, N, f32], I: view[M, N, i32], V: view[N, f32],"
-    " n: i32, w: i64, alpha: f32)\n    grid (cdiv(M, 16), max(N // 32, 1)) waves (2, 2)\n"
+    " P: view[L, M, N, f32], Q: view[L, 8, M, K, bf16], n: i32, w: i64,"
+    " alpha: f32)\n    grid (cdiv(M, 16), max(N // 32, 1)) waves (2, 2)\n"
 )
 SHAPES = [(16, 32), (32, 16), (16, 16), (32, 32), (64,)]
-VIEWS = {("bf16", 2): ["A", "B"], ("f32", 2): ["C"], ("i32", 2): ["I"], ("f32", 1): ["V"]}
+VIEWS = {("bf16", 2): ["A", "B", "Q"], ("f32", 2): ["C", "P"], ("i32", 2): ["I"], ("f32", 1): ["V", "C", "P"]}
+RANKS = {"A": 2, "B": 2, "C": 2, "I": 2, "V": 1, "P": 3, "Q": 4}
 DTYPES = ["bf16", "f32", "i32"]
 MATH = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs"]
 
@@ -129,7 +131,15 @@ class Generator:
         for extent in shape:
             low = self.offset(visible)
             parts.append(self.pick([f"{low} : {low} + {extent}", f"({low}) : {extent} + ({low})"]))
+        indices = [self.index(visible) for _ in range(RANKS[view] - len(shape))]
+        if not indices or self.draw(st.booleans()):
+            return f"{view}{''.join(f'[{i}]' for i in indices)}[{', '.join(parts)}]"
+        for index in indices:
+            parts.insert(self.draw(st.integers(0, len(parts))), index)
         return f"{view}[{', '.join(parts)}]"
+
+    def index(self, visible: set[str]) -> str:
+        return self.pick(["0", "3", "block(0)", f"({self.expression('i32', visible, 1)})"])
 
     def leaf(self, type_: Type, visible: set[str]) -> str:
         shape, dtype = type_
@@ -206,7 +216,15 @@ class Generator:
         if kind == 6:
             return self.swap(visible, indent)
         if kind == 7:
-            view, dtype, shape = self.pick([("C", "f32", (16, 16)), ("I", "i32", (16, 32)), ("V", "f32", (64,))])
+            view, dtype, shape = self.pick(
+                [
+                    ("C", "f32", (16, 16)),
+                    ("P", "f32", (16, 16)),
+                    ("P", "f32", (64,)),
+                    ("I", "i32", (16, 32)),
+                    ("V", "f32", (64,)),
+                ]
+            )
             value = self.pick([self.expression((shape, dtype), visible, 2), "1"])
             sign = self.pick(["=", "=", "+=", "-="])
             return [f"{indent}{self.region(view, shape, visible)} {sign} {value}"]

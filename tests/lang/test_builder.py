@@ -125,3 +125,22 @@ def test_a_carried_value_keeps_its_type() -> None:
         v.x = tb.zeros(8, hk.f32)
     assert caught.value.message == "x changes its type"
     assert re.search("tile", caught.value.got or "")
+
+
+def test_parts_of_views_are_the_languages() -> None:
+    text = """kernel f(A: view[L, 3, M, K, f32], C: view[M, L, f32]) grid (L)
+    {
+        b = block(0)
+        part = A[b]
+        x = part[2, 0 : 16, 0 : 64]
+        y = A[b, 1, 0 : 16, 0 : 64]
+        C[0 : 16, b] = A[b, 0, 0 : 16, 7]
+    }"""
+    with tb.kernel("f", grid="L") as k:
+        a, c = k.view("A", "L", 3, "M", "K", hk.f32), k.view("C", "M", "L", hk.f32)
+        b = tb.block(0).named("b")
+        part = a[b].named("part")
+        tb.load(part, [2, 0, 0], [None, 16, 64]).named("x")
+        tb.load(a, [b, 1, 0, 0], [None, None, 16, 64]).named("y")
+        tb.store(c, [0, b], tb.load(a, [b, 0, 0, 7], [None, None, 16, None]), [16, None])
+    assert str(k.module) == text_module(text)

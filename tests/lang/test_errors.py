@@ -9,7 +9,8 @@ from hkc.lang.elaborate import elaborate
 from hkc.lang.text import parse_text
 
 HEADER = (
-    "kernel f(A: view[M, K, bf16], B: view[N, K, bf16], C: view[M, N, f32], n: i32, alpha: f32; BM = 64) grid (1) {\n"
+    "kernel f(A: view[M, K, bf16], B: view[N, K, bf16], C: view[M, N, f32], D: view[4, L, M, K, f16],"
+    " n: i32, alpha: f32; BM = 64) grid (1) {\n"
 )
 TILES = "a = zeros(64, 32, bf16)\nt = zeros(64, 64, f32)\ni = zeros(64, 64, i32)\n"  # lines 2 to 4
 LDS = "s = lds(2, 64, 32, bf16)\nt = zeros(64, 32, f32)\n"  # lines 2 and 3
@@ -145,7 +146,23 @@ TILE = [
 ]
 VIEWS = [
     ("x = A[0 : 64]", (2, 5), "a view of rank 2 takes 2 slices", "", "1", ""),
-    ("x = A[0, 0 : 64]", (2, 7), "a view is indexed by slices", "low : low + EXTENT", "", ""),
+    ("x = A[0, 0]", (2, 5), "a tile has at least one dimension", "", "", "k : k + 1"),
+    ("x = A[alpha, 0 : 64]", (2, 5), "an index of a view is an i32", "", "an f32 scalar", "x.to(i32)"),
+    ("x = A[-1, 0 : 64]", (2, 5), "an index is outside of the view", "0 or more", "-1", ""),
+    ("x = A[barrier(), 0 : 64]", (2, 7), "an index of a view is an i32", "", "nothing", ""),
+    ("x = D[4, n, n, 0 : 64]", (2, 5), "an index is outside of the view", "0 to 3", "4", ""),
+    ("x = D[n, n, 0 : 64]", (2, 5), "a view of rank 4 takes 4 slices and indices", "", "3", ""),
+    ("x = D[n, 0 : 4, 0 : 4, 0 : 64]", (2, 5), "a tile has 1 or 2 dimensions", "indices for the other", "3 slices", ""),
+    ("x = D[n] + 1", (2, 5), "'+' of a view of f16", "", "", "load a tile"),
+    ("x = D[n]\ny = x[n, n, n, n]", (3, 5), "a view of rank 3 takes 3 slices and indices", "", "4", ""),
+    (
+        "x = aligned(D)",
+        (2, 5),
+        "aligned asks about a view of 1 or 2 dimensions",
+        "",
+        "view[4, L, M, K, f16]",
+        "aligned(A[",
+    ),
     ("x = A[0 : 64, n : K]", (2, 15), "the extent of this slice is not known at compile time", "EXTENT", "", ""),
     ("x = A[0 : 64, n :]", (2, 15), "the extent of this slice is not known at compile time", "", "", ""),
     ("x = A[0 : 64, 0 : 64 : 2]", (2, 24), "a slice of a view has no step", "", "", ""),
@@ -266,8 +283,8 @@ HEADS = [
     ("kernel f(A: foo) grid (1) { }", (1, 13), "A has no type of an argument"),
     ("kernel f(A: f16) grid (1) { }", (1, 13), "A has no type of an argument"),
     ("kernel f(A: view) grid (1) { }", (1, 13), "A has no type of an argument"),
-    ("kernel f(A: view[M, N, K, f32]) grid (1) { }", (1, 13), "a view has 1 or 2 dimensions"),
-    ("kernel f(A: view[f32]) grid (1) { }", (1, 13), "a view has 1 or 2 dimensions"),
+    ("kernel f(A: view[L, M, N, K, H, f32]) grid (1) { }", (1, 13), "a view has 1 to 4 dimensions"),
+    ("kernel f(A: view[f32]) grid (1) { }", (1, 13), "a view has 1 to 4 dimensions"),
     ("kernel f(A: view[M, f33]) grid (1) { }", (1, 21), "unknown element type f33"),
     ("kernel f(A: view[f32, M]) grid (1) { }", (1, 18), "the element type stands last in a view"),
     ("kernel f(A: view[M + 1, f32]) grid (1) { }", (1, 18), "a view lists its dimensions and its element type"),
