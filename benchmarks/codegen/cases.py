@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -118,7 +118,7 @@ class GemmCase:
         return m * n * k
 
     def triton(self) -> TritonJob:
-        options, pointer_range = TRITON_GEMM[self.arch, self.tile, self.trans]
+        options, pointer_range = TRITON_GEMM[self.arch, self.tile, self.waves, self.trans]
         return self._job({"num_warps": self.waves, **options}, pointer_range)
 
     def candidates(self) -> Iterator[TritonJob]:
@@ -175,30 +175,41 @@ class GemmProblem:
 _SHAPE16 = {"num_stages": 2, "matrix_instr_nonkdim": 16}
 # The best of GemmCase.candidates() by search.py's order, which `--search` prints: what fits the target's LDS, spills
 # least and keeps loads in flight longest, then has the fewest other instructions.
-TRITON_GEMM: dict[tuple[str, tuple[int, int, int], str], tuple[dict[str, int], int]] = {
-    ("gfx942", (256, 256, 64), "nt"): (_SHAPE16, 0),
-    ("gfx942", (256, 256, 64), "nn"): (_SHAPE16, 0),
-    ("gfx942", (128, 128, 64), "nt"): (_SHAPE16, 0),
-    ("gfx942", (128, 128, 64), "nn"): (_SHAPE16 | {"kpack": 2}, 0),
-    ("gfx950", (256, 256, 64), "nt"): (_SHAPE16, _POINTER_RANGE),
-    ("gfx950", (256, 256, 64), "nn"): (_SHAPE16 | {"waves_per_eu": 2}, _POINTER_RANGE),
-    ("gfx950", (128, 128, 64), "nt"): ({"num_stages": 3, "matrix_instr_nonkdim": 32}, _POINTER_RANGE),
-    ("gfx950", (128, 128, 64), "nn"): ({"num_stages": 2, "matrix_instr_nonkdim": 32, "waves_per_eu": 2}, 0),
+TRITON_GEMM: dict[tuple[str, tuple[int, int, int], int, str], tuple[dict[str, int], int]] = {
+    ("gfx942", (256, 256, 64), 8, "nt"): (_SHAPE16, 0),
+    ("gfx942", (256, 256, 64), 8, "nn"): (_SHAPE16, 0),
+    ("gfx942", (128, 128, 64), 4, "nt"): (_SHAPE16, 0),
+    ("gfx942", (128, 128, 64), 4, "nn"): (_SHAPE16 | {"kpack": 2}, 0),
+    ("gfx950", (256, 256, 64), 8, "nt"): (_SHAPE16, _POINTER_RANGE),
+    ("gfx950", (256, 256, 64), 8, "nn"): (_SHAPE16 | {"waves_per_eu": 2}, _POINTER_RANGE),
+    ("gfx950", (256, 256, 64), 4, "nt"): (_SHAPE16, _POINTER_RANGE),
+    ("gfx950", (128, 128, 64), 4, "nt"): ({"num_stages": 3, "matrix_instr_nonkdim": 32}, _POINTER_RANGE),
+    ("gfx950", (128, 128, 64), 4, "nn"): ({"num_stages": 2, "matrix_instr_nonkdim": 32, "waves_per_eu": 2}, 0),
 }
 
-_TILES = (((256, 256, 64), "pingpong", 8), ((128, 128, 64), None, 4))
+# Tile, schedule (None: the default) and its wavefronts, transpositions, targets.
+_GEMMS: tuple[tuple[tuple[int, int, int], str | None, int, tuple[str, ...], tuple[str, ...]], ...] = (
+    ((256, 256, 64), "pingpong", 8, ("nt", "nn"), ARCHES),
+    ((256, 256, 64), "interleave", 4, ("nt",), ("gfx950",)),
+    ((128, 128, 64), None, 4, ("nt", "nn"), ARCHES),
+)
 
 
-def gemm_cases() -> Iterator[GemmCase]:
-    """256x256x64 and 128x128x64, both types, nt and nn, on both targets."""
-    for (tile, schedule, waves), trans, dtype, arch in product(_TILES, ("nt", "nn"), ("bf16", "f16"), ARCHES):
-        name = f"gemm-{'x'.join(map(str, tile))}-{trans}-{dtype}"
-        yield GemmCase(name, arch, tile, dtype, trans, schedule, waves)
+def gemm_cases(schedules: Collection[str]) -> Iterator[GemmCase]:
+    """256x256x64 and 128x128x64 in both types, as far as hkc has the schedule among ``schedules``."""
+    for tile, schedule, waves, transpositions, arches in _GEMMS:
+        if schedule is not None and schedule not in schedules:
+            continue
+        for trans, dtype, arch in product(transpositions, ("bf16", "f16"), arches):
+            name = "-".join(["gemm", "x".join(map(str, tile)), trans, dtype, *([schedule] if schedule else [])])
+            yield GemmCase(name, arch, tile, dtype, trans, schedule, waves)
 
 
 def all_cases() -> list[Case]:
     """The registry: a new kernel adds its cases here."""
-    return [*gemm_cases()]
+    from hkc.passes.schedules import SCHEDULES
+
+    return [*gemm_cases(SCHEDULES)]
 
 
 def numbered(jobs: Sequence[TritonJob]) -> list[TritonJob]:

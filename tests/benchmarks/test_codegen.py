@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks.codegen.__main__ import main
-from benchmarks.codegen.cases import GemmCase, Problem, TritonJob, all_cases, numbered
+from benchmarks.codegen.cases import GemmCase, Problem, TritonJob, all_cases, gemm_cases, numbered
 from benchmarks.codegen.compilers import HkcMade, TritonMade
 from benchmarks.codegen.emulate import Dynamics, emulate
 from benchmarks.codegen.measure import Statics, measure
@@ -178,6 +178,13 @@ def test_cases_are_told_apart_and_compute_the_right_thing() -> None:
     assert np.array_equal(nn.expected, nt.expected)  # type: ignore[attr-defined]
 
 
+def test_cases_take_the_schedules_that_are_there() -> None:
+    with_one, with_two = (list(gemm_cases(names)) for names in (["pingpong"], ["pingpong", "interleave"]))
+    more = [case for case in with_two if case not in with_one]
+    assert {case.schedule for case in with_one} == {"pingpong", None}
+    assert {(case.schedule, case.waves, case.triton().options["num_warps"]) for case in more} == {("interleave", 4, 4)}
+
+
 def test_candidates_and_the_job_that_triton_gets() -> None:
     case = next(case for case in all_cases() if case.arch == "gfx942")
     jobs = numbered(list(case.candidates()))
@@ -220,7 +227,7 @@ def test_command_line_without_triton(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--case", "attention"], "no case is named attention; there are gemm-256x256x64-nt-bf16"),
+        (["--case", "attention"], "no case is named attention; there are gemm-256x256x64-nt-bf16-pingpong"),
         (["--runs", "-1"], "--runs is not negative"),
         (["--search"], "--search needs --triton PYTHON"),
     ],
