@@ -11,7 +11,7 @@ from hkc.dialect.types import TileType
 from hkc.dtypes import DType
 from hkc.errors import InternalError
 from hkc.passes import scalars as s
-from hkc.passes.layouts import plain_layout
+from hkc.passes.layouts import distribute, plain_layout
 from hkc.targets import Target
 
 # Buffer accesses of a dword or more ignore the address's two low bits: AMD CDNA3 ISA 9.1.
@@ -34,6 +34,12 @@ def plain_type(type_: TileType, waves: int, target: Target) -> TileType:
     if layout is None:
         raise InternalError(f"a {type_} can't be spread over {waves} wavefronts")
     return replace(type_, layout=layout.text())
+
+
+def accesses(type_: TileType) -> int:
+    """Buffer accesses of one lane that move a laid-out tile: one for each run of a fragment along its rows."""
+    dist = distribute(type_.layout or "", type_.shape)
+    return len(dist.fragments) * dist.layout.items_per_fragment // dist.layout.side_by_side()
 
 
 def may_be_wide(view: ir.Value, offsets: list[ir.Value], type_: TileType) -> ir.Value:

@@ -1,17 +1,15 @@
 """`insert-buffer-loads`: global memory is reached by buffer loads and stores, matmul operands through LDS.
 
 1. Matmul operands are staged through LDS, their copies pipelined (``staging.py``).
-2. Copies become LDS-direct loads where the target has 16-byte ones, else buffer loads and LDS writes
-   (``register_staging.py``).
+2. Tiles that lie column by column in LDS are found (``lds_orientation.py``). Copies become LDS-direct loads where the
+   target has 16-byte ones, else buffer loads and LDS writes (``register_staging.py``).
 3. Every other load and store is split into a wide path and one that goes element by element, chosen at run time by a
    condition that is the same for the whole workgroup.
-4. Each LDS tile gets the swizzle that the solver finds for its readers and writers (``swizzle.py``), and the sum is
-   checked against the target's LDS.
+4. Each LDS tile gets the layout that the solver finds for its readers and writers (``swizzle_solver.py``), and the sum
+   is checked against the target's LDS.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from mlir import ir
 from mlir.dialects import scf
@@ -22,10 +20,6 @@ from hkc.dialect.ops import (
     BufferLoad,
     BufferStore,
     LdsAlloc,
-    LdsRead,
-    LdsReadPart,
-    LdsSlot,
-    LdsWrite,
     Load,
     MaskedLoad,
     MaskedStore,
@@ -34,14 +28,18 @@ from hkc.dialect.ops import (
 from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError, Span
+from hkc.passes import scalars as s
 from hkc.passes.access import may_be_wide
+from hkc.passes.lds_orientation import accesses_of, orient, set_layout
 from hkc.passes.rebuild import kernel_of
-from hkc.passes.register_staging import slot_source, stage_through_registers
+from hkc.passes.register_staging import stage_through_registers
 from hkc.passes.staging import stage_operands
 from hkc.passes.supported import check_registers
-from hkc.passes.swizzle import Access, solve
+from hkc.passes.swizzle import is_chosen, parse_swizzle
+from hkc.passes.swizzle_solver import Degree, Solution, degree, solve
 from hkc.targets import Target
 
+# On an LDS allocation: for each kind of access its bytes a lane, the cycles of one instruction, and the least possible.
 CONFLICTS = "tile.lds_conflicts"
 
 
@@ -51,6 +49,7 @@ def insert_buffer_loads(module: ir.Module, target: Target) -> None:
     grid = get_ints(function, "tile.waves") or (1, 1)
     waves = grid[0] * grid[1]
     stage_operands(module, waves, target)
+    orient(function, waves, target)
     stage_through_registers(module, waves, target)
     for op in list(walk(function)):
         if op.name == Load.name:
@@ -91,28 +90,28 @@ def _split_store(op: ir.Operation) -> None:
 
 
 def _swizzle(function: ir.Operation, target: Target) -> None:
-    """Chooses each LDS tile's swizzle; the conflicts left over are noted on its allocation."""
-    accesses: dict[ir.Value, set[Access]] = {}
-    slots: dict[ir.Value, list[ir.Value]] = {}
+    """Chooses each LDS tile's layout; its conflicts are noted on the allocation."""
     for op in walk(function):
-        if op.name == LdsSlot.name:
-            slots.setdefault(op.operands[0], []).append(op.results[0])
-        elif op.name in (LdsRead.name, LdsReadPart.name):
-            lds, _ = slot_source(op.operands[0])
-            accesses.setdefault(lds, set()).add(Access(tile_type(op.results[0]).layout or ""))
-        elif op.name == LdsWrite.name:
-            lds, _ = slot_source(op.operands[1])
-            accesses.setdefault(lds, set()).add(Access(tile_type(op.operands[0]).layout or "", write=True))
-    for lds, found in accesses.items():
-        type_ = lds_type(lds)
-        if type_.layout is not None:
+        if op.name != LdsAlloc.name:
             continue
-        ordered = tuple(sorted(found, key=lambda a: (a.write, a.layout)))
-        swizzle, conflicts = solve(ordered, type_.shape[-1], type_.dtype.bytes, target)
-        lds.set_type(replace(type_, layout=swizzle.text()).mlir())
-        lds.owner.attributes[CONFLICTS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), conflicts)
-        for slot in slots.get(lds, []):
-            slot.set_type(replace(lds_type(slot), layout=swizzle.text()).mlir())
+        lds = op.results[0]
+        type_, accesses = lds_type(lds), accesses_of(lds)
+        rows = type_.shape[1:]
+        if is_chosen(type_.layout):
+            swizzle = parse_swizzle(type_.layout)
+            degrees = tuple(degree(access, swizzle, rows, type_.dtype.bytes, target) for access in accesses)
+            solution = Solution(swizzle, degrees)
+        else:
+            columns = parse_swizzle(type_.layout).columns
+            solution = solve(accesses, rows, type_.dtype.bytes, target, columns)
+            set_layout(lds, solution.swizzle.text())
+        op.attributes[CONFLICTS] = ir.ArrayAttr.get([_noted(found) for found in solution.degrees])
+
+
+def _noted(found: Degree) -> ir.Attribute:
+    numbers = {"bytes": found.width, "cycles": found.cycles, "least": found.least}
+    noted = {name: ir.IntegerAttr.get(s.i64(), number) for name, number in numbers.items()}
+    return ir.DictAttr.get({"access": ir.StringAttr.get("write" if found.access.write else "read"), **noted})
 
 
 def _check_budget(function: ir.Operation, target: Target) -> None:

@@ -10,6 +10,7 @@ Wavefronts split an axis into equal contiguous parts. Texts:
     b(16x16x16*2)    right operand, k x columns
     b(16x16x16*2).t  the transpose of a tile in that layout
     rows             plain: runs along a row; `rows(8,16)` once the run (8) and the lanes a row (16) are chosen
+    block(8,4,8)     blocks of 8 rows x 4 columns a lane, 8 lanes side by side
     ... by 2/2,1/1   after `assign-wave-roles`: an axis is split by COUNT wavefronts; index = wave / DIVISOR % COUNT
 
 Source of the MFMA layouts: AMD CDNA3 and CDNA4 ISA manuals, 7.1.4.
@@ -18,7 +19,7 @@ Source of the MFMA layouts: AMD CDNA3 and CDNA4 ISA manuals, 7.1.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -27,6 +28,7 @@ from hkc.errors import InternalError
 Step = tuple[int, int]
 
 LANE_BITS = 6  # 64 lanes
+_FREE_BITS = 16  # no tile is larger along an axis
 ACCUMULATOR_RUN = 4  # consecutive rows of D in one lane: CDNA3 ISA 7.1.4, H = 4 for all but f64
 
 
@@ -75,9 +77,12 @@ class Layout:
     def text(self) -> str:
         return f"{self.kind} by {','.join(s.text() for s in self.split)}"
 
-    def contiguous(self) -> bool:
-        """Whether a lane's items of one fragment lie side by side in a row."""
-        return all(step == (0, 1 << bit) for bit, step in enumerate(self.items))
+    def side_by_side(self) -> int:
+        """How many of a lane's items, a power of two, lie side by side in a row, in whatever order."""
+        run = 1
+        while (0, run) in self.items:
+            run *= 2
+        return run
 
 
 def _combine(steps: tuple[Step, ...], index: int) -> Step:
@@ -135,8 +140,21 @@ def _rows(run: int, across: int) -> Layout:
     return Layout(f"rows({run},{across})", (down, across * run), lanes, _along(1, 1, run))
 
 
-_TEXT = re.compile(r"(?P<name>ds|d|a|b|rows)\((?P<numbers>[\dx*,]+)\)(?P<t>\.t)?(?: by (?P<split>[\d/,]+))?")
-_MAKERS: dict[str, Callable[..., Layout]] = {"d": _accumulator, "ds": _swapped, "a": _left, "b": _right, "rows": _rows}
+def _block(down: int, run: int, across: int) -> Layout:
+    lanes = _along(1, run, across) + _along(0, down, (1 << LANE_BITS) // across)
+    fragment = (down * ((1 << LANE_BITS) // across), across * run)
+    return Layout(f"block({down},{run},{across})", fragment, lanes, _along(1, 1, run) + _along(0, 1, down))
+
+
+_TEXT = re.compile(r"(?P<name>ds|d|a|b|rows|block)\((?P<numbers>[\dx*,]+)\)(?P<t>\.t)?(?: by (?P<split>[\d/,]+))?")
+_MAKERS: dict[str, Callable[..., Layout]] = {
+    "d": _accumulator,
+    "ds": _swapped,
+    "a": _left,
+    "b": _right,
+    "rows": _rows,
+    "block": _block,
+}
 
 
 @cache
@@ -171,6 +189,21 @@ class Distribution:
     def grid(self) -> tuple[int, int]:
         """Fragments along rows and columns of a wavefront's part."""
         return self.part[0] // self.layout.fragment[0], self.part[1] // self.layout.fragment[1]
+
+    def transposed(self) -> Distribution:
+        """The transposed tile: the same lanes hold the same elements."""
+        flipped = tuple(fragment[::-1] for fragment in self.fragments)
+        return Distribution(self.layout.transposed(), self.shape[::-1], self.part[::-1], flipped)
+
+    def free_bits(self, axis: int) -> int:
+        """The bits along an axis in which every lane's origin is zero, whatever its wavefront."""
+        taken = 0
+        for step in self.layout.lanes:
+            taken |= step[axis]
+        if self.layout.split[axis].count > 1:
+            part = self.part[axis]
+            taken |= -(part & -part)  # its lowest bit and all above
+        return ~taken & ((1 << _FREE_BITS) - 1)
 
     def piece(self, pieces: tuple[int, int], piece: tuple[int, int]) -> tuple[Step, ...]:
         """The fragments of one piece of a wavefront's part that is cut into rows x columns equal ones."""
@@ -221,6 +254,24 @@ def plain_layout(shape: tuple[int, ...], waves: int, longest_run: int) -> Layout
             across //= 2
         run //= 2
     return None
+
+
+def block_layouts(shape: tuple[int, ...], waves: int, longest_run: int, side_by_side: int) -> Iterator[Layout]:
+    """The `block` layouts that spread a tile evenly over ``waves`` wavefronts: first those that move it by the fewest
+    accesses when runs along rows are loaded and runs down columns written, each of at most ``longest_run`` items; of
+    equals those with about ``side_by_side`` items of a row in neighbouring lanes."""
+    matrix = as_matrix(shape)
+    sizes = [1 << bit for bit in range(_bits(longest_run) + 1)]
+    blocks = sorted(((down, run) for down in sizes for run in sizes), key=lambda b: (1 / b[0] + 1 / b[1], -b[0]))
+    for down, run in blocks:
+        widths = sorted(range(LANE_BITS + 1), key=lambda bit, run=run: abs((run << bit) - side_by_side))  # type: ignore[misc]
+        for across in widths:
+            base = _block(down, run, 1 << across)
+            for first in _divisors(waves):
+                layout = replace(base, split=(WaveSplit(first, waves // first), WaveSplit(waves // first, 1)))
+                if divides(layout, matrix):
+                    yield layout
+                    break
 
 
 def _divisors(count: int) -> list[int]:

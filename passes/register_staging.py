@@ -16,10 +16,10 @@ from hkc.dialect.types import LdsType, TileType, TokenType, lds_type, try_parse_
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes import scalars as s
-from hkc.passes.access import plain_type
 from hkc.passes.infer_layouts import Classes
+from hkc.passes.lds_orientation import staged_type
 from hkc.passes.rebuild import Rebuilder, kernel_of, rebuild_body
-from hkc.passes.swizzle import CHUNK
+from hkc.passes.swizzle import CHUNK, parse_swizzle
 from hkc.targets import Target
 
 
@@ -35,7 +35,7 @@ def goes_direct(slot: LdsType, waves: int, target: Target) -> bool:
     """Whether LDS-direct loads of 16 bytes a lane can fill the slot: whole chunks, the same count for each lane."""
     row_bytes = slot.shape[-1] * slot.dtype.bytes
     all_bytes = slot.elements * slot.dtype.bytes
-    wide_enough = target.lds_direct_bytes >= CHUNK
+    wide_enough = target.lds_direct_bytes >= CHUNK and not parse_swizzle(slot.layout).columns
     return wide_enough and row_bytes % CHUNK == 0 and all_bytes % (CHUNK * waves * target.wavefront) == 0
 
 
@@ -87,7 +87,7 @@ class _Stager(Rebuilder):
         type_ = lds_type(slot)
         if goes_direct(type_, self.waves, self.target):
             return
-        carried = Carried(lds, plain_type(TileType(type_.shape, type_.dtype), self.waves, self.target))
+        carried = Carried(lds, staged_type(lds, self.waves, self.target))
         root, _ = self.classes.find(op.results[0])
         if self.carried.setdefault(root, carried) != carried:
             raise HkcError(

@@ -1,76 +1,126 @@
-"""LDS layouts: which swizzle keeps reads and writes free of bank conflicts.
+"""LDS layouts: where the bytes of a tile lie, as linear functions of row and column bits.
 
-An LDS tile is row-major; the swizzle moves the 16-byte chunks inside a row: chunk c of row r lies at place
-c ^ (r >> shift & mask) << up. The solver counts conflicts with the target's phase tables and takes the cheapest.
+An LDS tile is cut into blocks, each ``block`` bytes wide and as high as the tile; block follows block, and in a block
+row follows row. Inside a block the index of a 16-byte chunk (row by row) is XORed with the tile's *turns*: row bit i,
+if set, with ``turns[i]``. A turn only changes bits below its own row bit, and no row bit that has a turn itself, so
+swizzling twice gives the identity. Tiles may lie column by column: then rows and columns change places. Which layout
+is free of bank conflicts is found by ``swizzle_solver.py``. Texts:
+
+    blocks(64) turns(3:2)        64 bytes of a row, then the next row's; rows with bit 3 set have chunks c ^ 2
+    columns blocks(64) turns()   the same of the transposed tile, without turns
+    columns                      column by column; the rest is not chosen yet
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
 from hkc.errors import InternalError
-from hkc.passes.layouts import Layout, parse_layout
-from hkc.targets import LdsPhases, Target
+from hkc.passes.layouts import Distribution, Layout, Step
+from hkc.targets import Target
 
 CHUNK = 16  # bytes that stay together: the widest LDS access and the unit of LDS-direct loads
-BANK_BYTES = 4  # CDNA3 ISA 11.1: an LDS bank is one dword wide
+CHUNK_BITS = 4
+COLUMNS = "columns"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Swizzle:
-    """XOR of the chunk index with ``(row >> shift & mask) << up``; mask 0 is plain row-major."""
+    """See the module's text. ``block`` 0: as wide as the tile; ``turns`` holds (row bit, mask of chunk index bits)."""
 
-    shift: int = 0
-    mask: int = 0
-    up: int = 0
-
-    @property
-    def period(self) -> int:
-        """Rows after which the pattern repeats."""
-        return (self.mask + 1) << self.shift if self.mask else 1
+    block: int = 0
+    turns: tuple[tuple[int, int], ...] = ()
+    columns: bool = False
 
     def text(self) -> str:
-        return f"xor({self.shift},{self.mask},{self.up})"
+        turns = ",".join(f"{bit}:{mask}" for bit, mask in self.turns)
+        return f"{COLUMNS + ' ' if self.columns else ''}blocks({self.block}) turns({turns})"
+
+    def width(self, row_bytes: int) -> int:
+        """Bytes of a row that a block holds."""
+        return self.block or row_bytes
 
     def turn(self, row: int) -> int:
-        """What a row's chunk indices are XORed with."""
-        return (row >> self.shift & self.mask) << self.up
+        """What the chunk indices of a row are XORed with."""
+        turned = 0
+        for bit, mask in self.turns:
+            if row >> bit & 1:
+                turned ^= mask
+        return turned
 
-    def offset(self, row: int, byte: int, row_bytes: int) -> int:
-        """Byte offset in the tile of a byte of a row."""
-        chunk, rest = divmod(byte, CHUNK)
-        return row * row_bytes + ((chunk ^ self.turn(row)) * CHUNK) + rest
+    def offset(self, row: int, byte: int, row_bytes: int, rows: int) -> int:
+        """Byte offset in the tile of a byte of a row (of a column, if it lies column by column)."""
+        width = self.width(row_bytes)
+        block, inside = divmod(byte, width)
+        return block * rows * width + (row * width + inside ^ self.turn(row) * CHUNK)
+
+    def place(self, offset: int, row_bytes: int, rows: int) -> tuple[int, int]:
+        """The row and byte that lie at an offset: the inverse of :meth:`offset`."""
+        width = self.width(row_bytes)
+        block, inside = divmod(offset, rows * width)
+        row, byte = divmod(inside ^ self.turn(inside // width) * CHUNK, width)
+        return row, block * width + byte
+
+    def kept(self, dist: Distribution, step: Step, item_bytes: int, row_bytes: int, rows: int) -> tuple[Step, int]:
+        """What of a step from a lane's origin must go into the lane's address, as (row, column), and the rest as bytes
+        that are the same for every lane: bits that no turn reads or changes and that carry nowhere."""
+        width = self.width(row_bytes)
+        touched_rows, touched_chunks = self.touched(width)
+        row, column = step
+        period = 1 << touched_rows.bit_length()
+        plain_row = row // period * period + _untouched(row % period, touched_rows, dist.free_bits(0))
+        block, inside = divmod(column * item_bytes, width)
+        plain_byte = _untouched(inside, touched_chunks << CHUNK_BITS, dist.free_bits(1) * item_bytes)
+        immediate = block * rows * width + plain_row * width + plain_byte
+        return (row - plain_row, (inside - plain_byte) // item_bytes), immediate
+
+    def touched(self, width: int = 0) -> tuple[int, int]:
+        """The row bits and the chunk bits of a row that a turn reads or changes."""
+        chunk_bits = max(0, ((width or self.block) // CHUNK).bit_length() - 1)
+        rows = chunks = 0
+        for bit, mask in self.turns:
+            rows |= 1 << bit | mask >> chunk_bits
+            chunks |= mask & ((1 << chunk_bits) - 1)
+        return rows, chunks
 
 
+def _untouched(step: int, touched: int, free: int) -> int:
+    """The bits of a step that neither meet a turn nor, because all of its bits are free, carry."""
+    return step & ~touched if step & ~free == 0 else 0
+
+
+_TEXT = re.compile(r"(columns )?blocks\((\d+)\) turns\(([\d:,]*)\)")
+
+
+@cache
 def parse_swizzle(text: str | None) -> Swizzle:
-    """The swizzle of an LDS type's layout text; none is plain."""
-    if text is None:
-        return Swizzle()
-    match = re.fullmatch(r"xor\((\d+),(\d+),(\d+)\)", text)
+    """The swizzle of an LDS type's layout text; none is row-major, without turns.
+
+    Raises InternalError for a text that is no layout."""
+    if text is None or text == COLUMNS:
+        return Swizzle(columns=text == COLUMNS)
+    match = _TEXT.fullmatch(text)
     if match is None:
         raise InternalError(f"not an LDS layout: {text!r}")
-    return Swizzle(*map(int, match.groups()))
+    pairs = [turn.split(":") for turn in match[3].split(",") if turn]
+    return Swizzle(int(match[2]), tuple((int(bit), int(mask)) for bit, mask in pairs), match[1] is not None)
 
 
-@dataclass(frozen=True)
-class Access:
-    """How one wavefront reads or writes an LDS tile: a register layout, and whether it writes."""
+def is_chosen(text: str | None) -> bool:
+    """Whether an LDS type's layout text says all; else the solver has a choice."""
+    return text not in (None, COLUMNS)
 
-    layout: str
-    write: bool = False
+
+def in_lds(dist: Distribution, swizzle: Swizzle) -> Distribution:
+    """A register distribution as seen from the tile's LDS: transposed where that lies column by column."""
+    return dist.transposed() if swizzle.columns else dist
 
 
 def lane_width(layout: Layout, item_bytes: int) -> int:
     """Bytes that a lane moves at once: its contiguous items, at most the widest access."""
-    run = 1
-    for bit, step in enumerate(layout.items):
-        if step != (0, 1 << bit):
-            break
-        run *= 2
-    return min(CHUNK, run * item_bytes)
+    return min(CHUNK, layout.side_by_side() * item_bytes)
 
 
 def reads_transposed(layout: Layout, item_bytes: int, target: Target) -> bool:
@@ -92,59 +142,3 @@ def transposed_source(layout: Layout) -> Layout:
     run = TRANSPOSED_RUN
     lanes = ((0, run), (0, 2 * run), (1, 0), (2, 0), *layout.lanes[4:])
     return replace(layout, lanes=lanes, items=((0, 1), (0, 2), *layout.items[2:]))
-
-
-def conflict_cost(addresses: list[int], width: int, phases: LdsPhases) -> int:
-    """Cycles of one access beyond the least possible: per phase, the most dwords that meet in one bank."""
-    extra = 0
-    for lanes in phases.phases:
-        banks: dict[int, set[int]] = {}
-        dwords: set[int] = set()
-        for lane in lanes:
-            for at in range(addresses[lane] // BANK_BYTES, (addresses[lane] + width - 1) // BANK_BYTES + 1):
-                banks.setdefault(at % phases.banks, set()).add(at)
-                dwords.add(at)
-        least = -(-len(dwords) // phases.banks)
-        extra += max(len(found) for found in banks.values()) - least
-    return extra
-
-
-def _cost(access: Access, row_bytes: int, item_bytes: int, swizzle: Swizzle, target: Target) -> int:
-    layout = parse_layout(access.layout)
-    if not access.write and reads_transposed(layout, item_bytes, target):
-        layout = transposed_source(layout)
-    width = lane_width(layout, item_bytes)
-    table = target.write_phases if access.write else target.read_phases
-    phases = table.get(width) or table[min(table)]
-    places = [layout.lane_step(lane) for lane in range(target.wavefront)]
-    addresses = [swizzle.offset(row, column * item_bytes, row_bytes) for row, column in places]
-    return conflict_cost(addresses, width, phases)
-
-
-@cache
-def solve(accesses: tuple[Access, ...], columns: int, item_bytes: int, target: Target) -> tuple[Swizzle, int]:
-    """The swizzle of least conflict for all accesses to rows of ``columns`` items, and the conflicts left
-    (extra cycles of one access each, summed)."""
-    row_bytes = columns * item_bytes
-    best: tuple[int, int, Swizzle] | None = None
-    for candidate in _candidates(row_bytes // CHUNK if row_bytes % CHUNK == 0 else 1):
-        cost = sum(_cost(access, row_bytes, item_bytes, candidate, target) for access in accesses)
-        if best is None or (cost, candidate.mask) < best[:2]:
-            best = (cost, candidate.mask, candidate)
-        if cost == 0 and candidate.mask == 0:
-            break
-    assert best is not None
-    return best[2], best[0]
-
-
-def _candidates(chunks: int) -> Iterable[Swizzle]:
-    yield Swizzle()
-    mask = 1
-    # The chunk index must stay in the row, so the mask is below the largest power of two that divides it.
-    while chunks % (mask + 1) == 0:
-        up = 0
-        while chunks % ((mask + 1) << up) == 0:
-            for shift in range(4):
-                yield Swizzle(shift, mask, up)
-            up += 1
-        mask = mask * 2 + 1

@@ -12,7 +12,7 @@ from hkc.dialect.ops import Barrier, BufferLoad, Copy, LdsRead, LdsReadPart, Lds
 from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
-from hkc.passes.layouts import distribute
+from hkc.passes.access import accesses
 from hkc.passes.register_staging import slot_source
 from hkc.passes.schedules.pipeline import SCHEDULED
 from hkc.passes.swizzle import CHUNK
@@ -179,8 +179,7 @@ class Walker:
             self.fence(op, st.before_read(key, self.alone), key, st)
             st.read(key)
         elif op.name == BufferLoad.name:
-            dist = distribute(tile_type(op.results[0]).layout or "", tile_type(op.results[0]).shape)
-            st.values[op.results[0]] = st.issue("load", len(dist.fragments))
+            st.values[op.results[0]] = st.issue("load", accesses(tile_type(op.results[0])))
         else:
             self.write(op, st)
 

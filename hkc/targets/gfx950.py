@@ -31,10 +31,11 @@ TARGET = Target(
         MfmaShape(16, 16, 16, "f16", "rocdl.mfma.f32.16x16x16f16", "f16", 16),
         MfmaShape(32, 32, 8, "f16", "rocdl.mfma.f32.32x32x8f16", "f16", 32),
     ),
-    # Reads: HipKittens, analysis/paper_experiments/phases; 64 banks. Writes: the same, write_b64, 32 banks.
+    # Reads: 256 bytes a clock from 64 banks (CDNA4 whitepaper), 8 and 16 bytes a lane as HipKittens measured them
+    # (analysis/paper_experiments/phases). Writes: the same, write_b64, 32 banks.
     read_phases={
-        2: consecutive(32, 64),
-        4: consecutive(32, 64),
+        2: consecutive(64, 64),
+        4: consecutive(64, 64),
         8: consecutive(32, 64),
         16: grouped(64, ((0, 3), (12, 15), (20, 27)), ((4, 11), (16, 19), (28, 31)), repeat=2),
     },

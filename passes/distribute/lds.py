@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mlir import ir
 
@@ -20,45 +20,76 @@ from hkc.dialect.ops import (
 )
 from hkc.dialect.types import LdsType, lds_type, tile_type, view_type
 from hkc.passes import scalars as s
-from hkc.passes.distribute.distributor import Distributor, Run, distribution, runs, vector_type
+from hkc.passes.distribute.distributor import Distributor, distribution, vector_type
 from hkc.passes.distribute.memory import row_descriptor
-from hkc.passes.distribute.vectors import join, part
+from hkc.passes.distribute.vectors import join, pick
 from hkc.passes.layouts import Distribution, Step
-from hkc.passes.swizzle import CHUNK, Swizzle, parse_swizzle, reads_transposed, transposed_source
+from hkc.passes.swizzle import (
+    CHUNK,
+    Swizzle,
+    in_lds,
+    lane_width,
+    parse_swizzle,
+    reads_transposed,
+    transposed_source,
+)
 
 
 def _offset(d: Distributor, dist: Distribution, slot: LdsType, step: Step) -> tuple[ir.Value, int]:
-    """Byte offset in a slot of what lies ``step`` from this lane's origin: a value and an immediate."""
+    """Byte offset in a slot of what lies ``step`` from this lane's origin: a value and an immediate. ``dist`` and
+    ``step`` are as seen from LDS."""
     swizzle = parse_swizzle(slot.layout)
-    item, row_bytes = slot.dtype.bytes, slot.shape[1] * slot.dtype.bytes
-    row, column = step
-    kept_row = row % swizzle.period
-    immediate = (row - kept_row) * row_bytes
-    kept_column = column if swizzle.mask else 0
-    immediate += (column - kept_column) * item
-    key = ("lds", dist.layout, dist.part, slot, kept_row, kept_column)
+    item, (rows, columns) = slot.dtype.bytes, dist.shape
+    kept, immediate = swizzle.kept(dist, step, item, columns * item, rows)
+    key = ("lds", dist.layout, dist.part, slot, kept)
 
     def make() -> s.Scalar:
         first, second = d.origin(dist)
-        at_row, at_byte = s.add(first, kept_row), s.mul(s.add(second, kept_column), item)
-        return s.add(s.mul(at_row, row_bytes), _swizzled(swizzle, at_row, at_byte))
+        return _swizzled(swizzle, s.add(first, kept[0]), s.mul(s.add(second, kept[1]), item), columns * item, rows)
 
     return d.value(d.once(key, make)), immediate
 
 
-def _swizzled(swizzle: Swizzle, row: s.Scalar, byte: s.Scalar) -> s.Scalar:
-    """Byte offset inside a row after the swizzle."""
-    if not swizzle.mask:
-        return byte
-    turn = s.bits(row, swizzle.shift, swizzle.mask.bit_length())
-    return s.xor(byte, s.mul(turn, CHUNK << swizzle.up))
+def _swizzled(swizzle: Swizzle, row: s.Scalar, byte: s.Scalar, row_bytes: int, rows: int) -> s.Scalar:
+    """Byte offset of a byte of a row: ``Swizzle.offset`` on scalars."""
+    width = swizzle.width(row_bytes)
+    inside = s.xor(s.add(s.mul(row, width), s.mod(byte, width)), _turned(swizzle, row))
+    return s.add(s.mul(s.div(byte, width), rows * width), inside) if width < row_bytes else inside
 
 
-def _pieces(dist: Distribution, item_bytes: int) -> Iterator[tuple[int, Step, Run]]:
-    """Every access of a tile: the fragment's index, its place and the run of items."""
+def _turned(swizzle: Swizzle, row: s.Scalar) -> s.Scalar:
+    """What the offsets in a row are XORed with; neighbouring row bits that turn neighbouring bits go together."""
+    turned: s.Scalar = 0
+    turns = list(swizzle.turns)
+    while turns:
+        bit, mask = turns[0]
+        count = 1
+        while count < len(turns) and turns[count] == (bit + count, mask << count) and mask & mask - 1 == 0:
+            count += 1
+        turned = s.xor(turned, s.mul(s.bits(row, bit, count), mask * CHUNK))
+        turns = turns[count:]
+    return turned
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """One access: the fragment's index, where it is from the lane's origin, and its items."""
+
+    index: int
+    step: Step
+    items: tuple[int, ...]
+
+
+def _pieces(dist: Distribution, item_bytes: int) -> Iterator[_Piece]:
+    """Every access of a tile."""
+    layout = dist.layout
+    count = lane_width(layout, item_bytes) // item_bytes
+    at = {step: index for index, step in enumerate(layout.item_steps())}
     for index, (row, column) in enumerate(dist.fragments):
-        for run in runs(dist.layout, CHUNK // item_bytes):
-            yield index, (row + run.step[0], column + run.step[1]), run
+        for down, right in layout.item_steps():
+            if right % count == 0:
+                items = tuple(at[down, right + more] for more in range(count))
+                yield _Piece(index, (row + down, column + right), items)
 
 
 def lds_read(d: Distributor, op: ir.Operation) -> list[ir.Value]:
@@ -70,24 +101,33 @@ def lds_read(d: Distributor, op: ir.Operation) -> list[ir.Value]:
         axis = get_int(op, "axis") or 0
         pieces[axis], piece[axis] = get_int(op, "parts") or 1, get_int(op, "part") or 0
         dist = replace(dist, fragments=dist.piece((pieces[0], pieces[1]), (piece[0], piece[1])))
+    dist = in_lds(dist, parse_swizzle(slot.layout))
     if reads_transposed(dist.layout, type_.dtype.bytes, d.target):
         dist, load = replace(dist, layout=transposed_source(dist.layout)), LaneLdsLoadTransposed
     source = d.one(op.operands[0])
-    parts: dict[int, list[ir.Value]] = {}
-    for index, step, run in _pieces(dist, type_.dtype.bytes):
-        offset, immediate = _offset(d, dist, slot, step)
-        loaded = load.build(source, offset, immediate, vector_type(run.count, type_.dtype))
-        parts.setdefault(index, []).append(loaded)
-    return [join(pieces) for pieces in parts.values()]
+    parts: dict[int, list[tuple[_Piece, ir.Value]]] = {}
+    for piece_ in _pieces(dist, type_.dtype.bytes):
+        offset, immediate = _offset(d, dist, slot, piece_.step)
+        loaded = load.build(source, offset, immediate, vector_type(len(piece_.items), type_.dtype))
+        parts.setdefault(piece_.index, []).append((piece_, loaded))
+    return [_assembled(found) for found in parts.values()]
+
+
+def _assembled(found: list[tuple[_Piece, ir.Value]]) -> ir.Value:
+    """A fragment's vector from what its accesses read."""
+    order = [item for piece, _ in found for item in piece.items]
+    whole = join([loaded for _, loaded in found])
+    places = [order.index(item) for item in range(len(order))]
+    return pick(whole, places)
 
 
 def lds_write(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     type_, vectors = d.fragments(op.operands[0])
     slot, target = lds_type(op.operands[1]), d.one(op.operands[1])
-    dist = distribution(type_)
-    for index, step, run in _pieces(dist, type_.dtype.bytes):
-        offset, immediate = _offset(d, dist, slot, step)
-        LaneLdsStore.build(part(vectors[index], run.first, run.count), target, offset, immediate)
+    dist = in_lds(distribution(type_), parse_swizzle(slot.layout))
+    for piece in _pieces(dist, type_.dtype.bytes):
+        offset, immediate = _offset(d, dist, slot, piece.step)
+        LaneLdsStore.build(pick(vectors[piece.index], piece.items), target, offset, immediate)
     return []
 
 
@@ -118,11 +158,18 @@ def _source_offset(d: Distributor, view: ir.Value, slot: LdsType, wave_chunks: i
 
     def make() -> s.Scalar:
         place = s.add(s.add(s.mul(d.wave, wave_chunks), first), d.lane)
-        row = s.div(place, chunks)
-        byte = _swizzled(parse_swizzle(slot.layout), row, s.mul(s.mod(place, chunks), CHUNK))
+        row, byte = _placed(parse_swizzle(slot.layout), s.mul(place, CHUNK), chunks * CHUNK, slot.shape[0])
         return s.add(s.mul(row, s.narrow(d.stride_bytes(view, 0, dtype))), byte)
 
     return d.value(d.once(("copy source", view, slot, first), make))
+
+
+def _placed(swizzle: Swizzle, offset: s.Scalar, row_bytes: int, rows: int) -> tuple[s.Scalar, s.Scalar]:
+    """The row and byte at an offset: ``Swizzle.place`` on scalars."""
+    width = swizzle.width(row_bytes)
+    block, inside = (s.div(offset, rows * width), s.mod(offset, rows * width)) if width < row_bytes else (0, offset)
+    turned = s.xor(inside, _turned(swizzle, s.div(inside, width)))
+    return s.div(turned, width), s.add(s.mul(block, width), s.mod(turned, width))
 
 
 HANDLERS = {LdsRead.name: lds_read, LdsReadPart.name: lds_read, LdsWrite.name: lds_write, Copy.name: copy}

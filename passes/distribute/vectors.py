@@ -24,6 +24,14 @@ def part(value: ir.Value, first: int, count: int) -> ir.Value:
     return vector.ExtractStridedSliceOp(type_, value, [first], [count], [1]).result
 
 
+def pick(value: ir.Value, places: Sequence[int]) -> ir.Value:
+    """A vector of the items at ``places``."""
+    first = places[0]
+    if list(places) == list(range(first, first + len(places))):
+        return part(value, first, len(places))
+    return vector.ShuffleOp(value, value, list(places)).result
+
+
 def item(value: ir.Value, index: int) -> ir.Value:
     """One item as a scalar."""
     return vector.ExtractOp(value, [], [index]).result

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from mlir import ir
 
-from hkc.dialect.irdl import get_int
 from hkc.dialect.ops import LdsAlloc
-from hkc.dialect.types import lds_type
+from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.insert_buffer_loads import CONFLICTS
@@ -47,7 +46,28 @@ def test_lds_holds_one_tile_a_stage_without_conflicts(make: Make, gemm: str, arc
     module = make(gemm, arch, "insert-buffer-loads", STAGES=stages)
     allocations = [op for op in walk(kernel_of(module)) if op.name == LdsAlloc.name]
     assert [lds_type(op.results[0]).shape for op in allocations] == [(stages, 128, 64)] * 2
-    assert [get_int(op, CONFLICTS) for op in allocations] == [0, 0]
+    for op in allocations:
+        noted = [(a["cycles"].value, a["least"].value) for a in op.attributes[CONFLICTS]]
+        assert noted
+        assert all(cycles == least for cycles, least in noted)
+
+
+def test_gfx942_keeps_transposed_operands_column_by_column(make: Make, gemm: str) -> None:
+    """B is [k, n]: it is loaded in blocks of 8 x 8, written by runs of 8 along k, and read as A is."""
+    module = make(gemm, "gfx942", "insert-buffer-loads", TRANS="nn", STAGES=1)
+    a, b = [lds_type(op.results[0]).layout or "" for op in walk(kernel_of(module)) if op.name == LdsAlloc.name][::-1]
+    assert a.startswith("blocks(128)")
+    assert b.startswith("columns blocks(64)")
+    loads = [tile_type(op.results[0]) for op in walk(kernel_of(module)) if op.name.endswith("_load")]
+    assert {t.layout.partition("(")[0] for t in loads if t.layout and t.shape == (64, 128)} == {"block"}
+    assert {t.layout.partition("(")[0] for t in loads if t.layout and t.shape == (128, 64)} == {"rows"}
+
+
+def test_gfx950_keeps_transposed_operands_row_by_row(make: Make, gemm: str) -> None:
+    module = make(gemm, "gfx950", "insert-buffer-loads", TRANS="tn")
+    layouts = [lds_type(op.results[0]).layout or "" for op in walk(kernel_of(module)) if op.name == LdsAlloc.name]
+    assert all(layout.startswith("blocks(") for layout in layouts)
+    assert "tile.buffer_load" not in names(module)
 
 
 def test_a_tile_too_small_for_direct_copies_goes_through_registers(make: Make, gemm: str) -> None:

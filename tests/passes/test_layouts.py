@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hkc.passes.layouts import distribute, divides, flip, parse_layout, plain_layout
+from hkc.passes.layouts import block_layouts, distribute, divides, flip, parse_layout, plain_layout
 
 LANES = 64
 
@@ -113,12 +113,33 @@ def test_plain_layout_holds_every_element_once(rows: int, columns: int, waves: i
     if layout is None:
         assert rows * columns % (LANES * waves) or rows * columns < LANES * waves or waves == 3
         return
-    assert layout.contiguous()
+    assert layout.side_by_side() == layout.items_per_fragment
     assert layout.items_per_fragment <= run
     assert set(holders(layout.text(), (rows, columns), waves).values()) == {1}
 
 
-@given(st.sampled_from(["d(16x16)", "a(16x16x32*1)", "b(32x32x8*2).t", "rows(8,16)"]))
+@settings(deadline=None)
+@given(
+    rows=st.sampled_from([16, 32, 48, 64, 128]),
+    columns=st.sampled_from([16, 32, 48, 64, 96, 128, 160, 256]),
+    waves=st.sampled_from([1, 2, 4, 8]),
+)
+def test_block_layouts_hold_every_element_once(rows: int, columns: int, waves: int) -> None:
+    layouts = list(block_layouts((rows, columns), waves, 8, 32))
+    assert layouts or rows * columns % (LANES * waves) or rows * columns < LANES * waves
+    for layout in layouts[:1]:
+        assert set(holders(layout.text(), (rows, columns), waves).values()) == {1}
+
+
+def test_block_layouts_begin_with_the_fewest_accesses() -> None:
+    first = next(iter(block_layouts((64, 256), 8, 8, 32)))
+    assert first.kind == "block(8,4,8)", "32 items a lane: 8 loads of 8 bytes and 4 writes of 16 bytes"
+    assert next(iter(block_layouts((64, 256), 4, 8, 32))).kind == "block(8,8,8)"
+    assert first.side_by_side() == 4
+    assert first.transposed().side_by_side() == 8
+
+
+@given(st.sampled_from(["d(16x16)", "a(16x16x32*1)", "b(32x32x8*2).t", "rows(8,16)", "block(8,4,8)"]))
 def test_flipping_twice_changes_nothing(text: str) -> None:
     assert flip(flip(text)) == text
     layout = parse_layout(text)
@@ -127,7 +148,12 @@ def test_flipping_twice_changes_nothing(text: str) -> None:
 
 
 def test_text_round_trips() -> None:
-    for text in ("ds(16x16).t by 2/1,2/2", "a(16x16x16*2) by 2/2,1/1", "rows(8,16) by 4/1,1/1"):
+    for text in (
+        "ds(16x16).t by 2/1,2/2",
+        "a(16x16x16*2) by 2/2,1/1",
+        "rows(8,16) by 4/1,1/1",
+        "block(8,4,8) by 1/1,8/1",
+    ):
         assert parse_layout(text).text() == text
 
 

@@ -1,4 +1,4 @@
-"""The swizzle solver: bijective, and free of conflicts where the hardware allows it."""
+"""LDS layouts: bijective, and what of an address is the same for every lane really is."""
 
 from __future__ import annotations
 
@@ -6,61 +6,67 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkc.passes.swizzle import CHUNK, Access, Swizzle, conflict_cost, parse_swizzle, solve
-from hkc.targets import TARGETS, get_target
+from hkc.errors import InternalError
+from hkc.passes.layouts import distribute
+from hkc.passes.swizzle import Swizzle, is_chosen, parse_swizzle
 
-SWIZZLES = st.builds(Swizzle, st.integers(0, 3), st.sampled_from([0, 1, 3, 7, 15]), st.integers(0, 2))
-
-
-@given(SWIZZLES, st.sampled_from([1, 2, 4]))
-def test_offsets_are_a_permutation(swizzle: Swizzle, scale: int) -> None:
-    row_bytes = CHUNK * ((swizzle.mask + 1) << swizzle.up) * scale
-    rows = 32
-    offsets = {swizzle.offset(row, byte, row_bytes) for row in range(rows) for byte in range(row_bytes)}
-    assert offsets == set(range(rows * row_bytes))
+BLOCKS = st.sampled_from([16, 32, 64, 128])
+ROWS, BLOCKS_A_ROW = 64, 2
 
 
-@given(SWIZZLES)
-def test_pattern_repeats_with_its_period(swizzle: Swizzle) -> None:
-    row_bytes = CHUNK * ((swizzle.mask + 1) << swizzle.up)
-    for row in range(4):
-        first = swizzle.offset(row, 0, row_bytes)
-        again = swizzle.offset(row + swizzle.period, 0, row_bytes)
-        assert again - first == swizzle.period * row_bytes
+@st.composite
+def swizzles(draw: st.DrawFn) -> Swizzle:
+    """Any layout that keeps the rules: a turn changes bits below its own, and no row bit that has a turn."""
+    block = draw(BLOCKS)
+    chunk_bits = (block // 16).bit_length() - 1
+    turning = draw(st.sets(st.integers(0, 5)))
+    sources = sum(1 << bit + chunk_bits for bit in turning)
+    turns = [(bit, draw(st.integers(0, 15)) & (1 << bit + chunk_bits) - 1 & ~sources) for bit in sorted(turning)]
+    return Swizzle(block, tuple(turn for turn in turns if turn[1]), draw(st.booleans()))
 
 
-@given(SWIZZLES)
+@given(swizzles())
+def test_offsets_are_a_permutation_with_an_inverse(swizzle: Swizzle) -> None:
+    row_bytes = swizzle.block * BLOCKS_A_ROW
+    seen = set()
+    for row in range(ROWS):
+        for byte in range(0, row_bytes, 8):
+            offset = swizzle.offset(row, byte, row_bytes, ROWS)
+            assert swizzle.place(offset, row_bytes, ROWS) == (row, byte)
+            seen.add(offset)
+    assert seen == set(range(0, ROWS * row_bytes, 8))
+
+
+@given(swizzles(), st.sampled_from(["a(16x16x16*2)", "b(16x16x32*1)", "b(32x32x8*2)", "ds(16x16)", "rows(4,4)"]))
+def test_the_constant_part_of_a_step_is_the_same_for_every_lane(swizzle: Swizzle, layout: str) -> None:
+    item = 2
+    columns = swizzle.block * BLOCKS_A_ROW // item
+    if columns % 32:
+        columns = 32
+    row_bytes = columns * item
+    dist = distribute(f"{layout} by 2/1,1/1" if layout[0] != "b" else f"{layout} by 1/1,1/1", (ROWS, columns))
+    for row, column in dist.fragments:
+        for down, right in dist.layout.item_steps():
+            step = (row + down, column + right)
+            kept, immediate = swizzle.kept(dist, step, item, row_bytes, ROWS)
+            for wave in range(dist.layout.split[0].count):
+                for lane in range(64):
+                    first, second = dist.layout.lane_step(lane)
+                    first += wave * dist.part[0]
+                    whole = swizzle.offset(first + step[0], (second + step[1]) * item, row_bytes, ROWS)
+                    base = swizzle.offset(first + kept[0], (second + kept[1]) * item, row_bytes, ROWS)
+                    assert whole == base + immediate
+
+
+@given(swizzles())
 def test_text_round_trips(swizzle: Swizzle) -> None:
     assert parse_swizzle(swizzle.text()) == swizzle
+    assert is_chosen(swizzle.text())
 
 
-@pytest.mark.parametrize("arch", TARGETS)
-@pytest.mark.parametrize("columns", [32, 64, 128])
-def test_operand_reads_and_copies_have_no_conflicts(arch: str, columns: int) -> None:
-    target = get_target(arch)
-    mfma = "16x16x32*1" if arch == "gfx950" else "16x16x16*2"
-    read = Access(f"a({mfma}) by 1/1,1/1")
-    lanes = min(64, columns // 8)
-    write = Access(f"rows(8,{lanes}) by 1/1,1/1", write=True)
-    swizzle, conflicts = solve((read, write), columns, 2, target)
-    assert conflicts == 0
-    assert swizzle.mask, "a row-major tile of these widths conflicts: the solver must have moved chunks"
-
-
-@pytest.mark.parametrize("arch", TARGETS)
-def test_row_major_conflicts_are_counted(arch: str) -> None:
-    """All lanes of a phase in one bank: each phase takes one cycle a lane."""
-    phases = get_target(arch).read_phases[4]
-    addresses = [lane * phases.banks * 4 for lane in range(64)]
-    lanes = len(phases.phases[0])
-    assert conflict_cost(addresses, 4, phases) == len(phases.phases) * (lanes - 1)
-    assert conflict_cost([lane * 4 for lane in range(64)], 4, phases) == 0
-    assert conflict_cost([0] * 64, 4, phases) == 0, "the same dword is broadcast"
-
-
-@pytest.mark.parametrize("arch", TARGETS)
-def test_phases_cover_every_lane_once(arch: str) -> None:
-    target = get_target(arch)
-    for table in (target.read_phases, target.write_phases):
-        for phases in table.values():
-            assert sorted(lane for phase in phases.phases for lane in phase) == list(range(64))
+def test_texts_without_a_choice() -> None:
+    assert parse_swizzle("columns") == Swizzle(columns=True)
+    assert parse_swizzle(None) == Swizzle()
+    assert not is_chosen("columns")
+    with pytest.raises(InternalError, match="not an LDS layout"):
+        parse_swizzle("spiral")
