@@ -292,6 +292,11 @@ class ExpressionPrinter:
     def _tile_block_id(self, op: ir.Operation) -> Text:
         return f"block({get_int(op, 'axis')})", POSTFIX
 
+    def _tile_ordered_block(self, op: ir.Operation) -> Text:
+        given = [(n, get_int(op, n)) for n in ("chunk", "window")]
+        options = "".join(f", {name}={size}" for name, size in given if size is not None)
+        return f"ordered_block({get_int(op, 'axis')}{options})", POSTFIX
+
     def _tile_wave_id(self, op: ir.Operation) -> Text:
         return "wave()", POSTFIX
 

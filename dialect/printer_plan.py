@@ -17,7 +17,19 @@ EXPRESSIONS = frozenset(
         *(f"arith.{n}" for n in ("extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "extf", "truncf")),
         *(
             f"tile.{n}"
-            for n in ("block_id", "dim", "subview", "aligned", "wave_id", "full", "load", "mma", "transpose", "cast")
+            for n in (
+                "block_id",
+                "ordered_block",
+                "dim",
+                "subview",
+                "aligned",
+                "wave_id",
+                "full",
+                "load",
+                "mma",
+                "transpose",
+                "cast",
+            )
         ),
         *(f"tile.{n}" for n in ("add", "sub", "mul", "div", "max", "min", "neg", "abs", "exp", "exp2", "log", "log2")),
         *(f"tile.{n}" for n in ("sqrt", "rsqrt", "compare", "select", "lds_alloc", "lds_slot", "lds_read")),

@@ -27,8 +27,8 @@ def gemm(
     DTYPE=hk.bf16,
     TRANS: Literal["nn", "nt", "tn", "tt"] = "nt",
 ):
-    m = hk.block(0) * BM
-    n = hk.block(1) * BN
+    m = hk.ordered_block(0) * BM
+    n = hk.ordered_block(1) * BN
     acc = hk.zeros(BM, BN, hk.f32)
     if TRANS == "tn" or TRANS == "tt":
         K = A.shape[0]

@@ -34,7 +34,7 @@ def is_inside(value: ir.Value, loop: ir.Operation) -> bool:
 
 def _speculatable(op: ir.Operation) -> bool:
     """Whether the op may run though the loop's body does not: a division only by a constant other than 0."""
-    if op.name in ("tile.block_id", "tile.subview"):
+    if op.name in ("tile.block_id", "tile.ordered_block", "tile.subview"):
         return True
     if not op.name.startswith("arith."):
         return False

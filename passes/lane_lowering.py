@@ -10,6 +10,7 @@ from mlir.dialects import llvm, rocdl, scf
 from hkc.dialect import ops
 from hkc.dialect.irdl import get_int, get_ints
 from hkc.dialect.types import lds_type, view_type
+from hkc.passes import grid_order
 from hkc.passes import scalars as s
 from hkc.passes.access import DWORD
 from hkc.passes.rebuild import Handler, Rebuilder
@@ -62,6 +63,10 @@ def _thread() -> ir.Value:
 def block_id(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     build = (rocdl.workgroup_id_x, rocdl.workgroup_id_y, rocdl.workgroup_id_z)[get_int(op, "axis") or 0]
     return [build(s.i32())]
+
+
+def ordered_block(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
+    return [grid_order.ordered_block(op, lowering.target.xcds)]
 
 
 def lane_id(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
@@ -294,6 +299,7 @@ def schedule_barrier(lowering: Lowering, op: ir.Operation) -> None:
 
 HANDLERS: dict[str, Handler] = {
     ops.BlockId.name: block_id,
+    ops.OrderedBlock.name: ordered_block,
     ops.LaneId.name: lane_id,
     ops.WaveId.name: wave_id,
     ops.Dim.name: dim,

@@ -58,13 +58,14 @@ from hkc.dialect.ops.memory import (
     Load,
     MaskedLoad,
     MaskedStore,
+    OrderedBlock,
     Store,
     SubView,
 )
 from hkc.dialect.ops.sync import Barrier, ScheduleBarrier, SetPriority, Wait, Waitcnt, WaveId
 
 OPS: tuple[type[Op], ...] = (
-    *(BlockId, Dim, SubView, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),
+    *(BlockId, OrderedBlock, Dim, SubView, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),
     *(LdsAlloc, LdsSlot, Copy, LdsRead, LdsReadPart, LdsWrite),
     *(Wait, Waitcnt, Barrier, SetPriority, ScheduleBarrier, WaveId),
     *(Full, Mma, Transpose, Cast, Add, Sub, Mul, Div, Max, Min),

@@ -50,6 +50,29 @@ class BlockId(Op):
             raise fail(op, "a grid has axes 0, 1 and 2", got=str(get_int(op, "axis")))
 
 
+class OrderedBlock(Op):
+    """This workgroup's index along ``axis`` (0 or 1) of the grid when tiles are taken in an order that shares caches:
+    ``chunk`` tiles in a row on one XCD, ``window`` rows at a time (:mod:`hkc.passes.grid_order`). Powers of two;
+    without them the usual ones, as far as they fit the grid."""
+
+    name = "tile.ordered_block"
+    results = (result(I32),)
+    attributes = (attribute("axis", "int"), attribute("chunk", "int", True), attribute("window", "int", True))
+
+    @classmethod
+    def build(cls, axis: int, chunk: int | None = None, window: int | None = None) -> ir.Value:
+        return cls.create([], [_i32()], axis=axis, chunk=chunk, window=window).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        if get_int(op, "axis") not in (0, 1):
+            raise fail(op, "axes 0 and 1 of a grid are ordered", got=str(get_int(op, "axis")))
+        for name in ("chunk", "window"):
+            size = get_int(op, name)
+            if size is not None and (size < 1 or size & (size - 1)):
+                raise fail(op, f"{name} is not a power of two", got=str(size))
+
+
 class Dim(Op):
     """The run-time size of a view along ``axis``, in elements."""
 

@@ -25,6 +25,8 @@ from hkc.errors import HkcError
 from hkc.interp import pieces, tile_ops
 from hkc.interp.scalar_ops import Fault, make_evaluator
 from hkc.interp.values import Lds, Tile, View
+from hkc.passes import grid_order
+from hkc.targets import COMMON_XCDS
 
 Frame = list[Any]
 
@@ -84,12 +86,13 @@ def run(
         for done, (z, y, x) in enumerate(product(*map(range, reversed(extents))), start=1):
             frame: Frame = [None] * decoder.count
             frame[_BLOCK_ID] = (x, y, z)
+            frame[_GRID] = extents
             _enter(frame, block, values)
             if progress is not None:
                 progress(done, total)
 
 
-_BLOCK_ID = 0
+_BLOCK_ID, _GRID = 0, 1
 
 
 def _enter(frame: Frame, block: Block, values: list[Any]) -> list[Any]:
@@ -115,7 +118,7 @@ class _Decoder:
 
     def __init__(self) -> None:
         self._numbers: dict[ir.Value, int] = {}
-        self.count = 1  # number 0 holds the block id
+        self.count = 2  # numbers 0 and 1 hold the block id and the grid
 
     def number(self, value: ir.Value) -> int:
         if value not in self._numbers:
@@ -202,6 +205,16 @@ _Function = Callable[[Frame, list[Any]], Any]
 def _block_id(op: ir.Operation) -> _Function:
     axis = get_int(op, "axis")
     return lambda frame, _: frame[_BLOCK_ID][axis]
+
+
+def _ordered_block(op: ir.Operation) -> _Function:
+    axis, sizes = get_int(op, "axis") or 0, grid_order.options(op)
+
+    def position(frame: Frame, _: list[Any]) -> Any:
+        (x, y, _), (rows, columns, _) = frame[_BLOCK_ID], frame[_GRID]
+        return grid_order.position(x + y * rows, rows, columns, COMMON_XCDS, *sizes)[axis]
+
+    return position
 
 
 def _dim(op: ir.Operation) -> _Function:
@@ -310,6 +323,7 @@ def _bound(function: Callable[..., Any]) -> _Function:
 
 _OPS: dict[str, Callable[[ir.Operation], _Function]] = {
     "tile.block_id": _block_id,
+    "tile.ordered_block": _ordered_block,
     "tile.dim": _dim,
     "tile.subview": _subview,
     "tile.aligned": _plain(lambda view: view.aligned),

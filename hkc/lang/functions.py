@@ -39,6 +39,7 @@ def _math(name: str) -> Callable[[Any], Any]:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "block": memory.block,
+    "ordered_block": memory.ordered_block,
     "wave": memory.wave,
     "cdiv": cdiv,
     "min": _fold_left("min"),
@@ -60,6 +61,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 # What a call looks like, for messages about wrong arguments.
 USAGE = {
     "block": "block(axis)",
+    "ordered_block": "ordered_block(axis, chunk=C, window=W)",
     "wave": "wave()",
     "cdiv": "cdiv(a, b)",
     "min": "min(x, y)",

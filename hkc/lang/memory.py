@@ -233,6 +233,16 @@ def block(axis: Any) -> Scalar:
     return Scalar(emit(ops.BlockId.build, axis))
 
 
+def ordered_block(axis: Any, /, *, chunk: Any = None, window: Any = None) -> Scalar:
+    """This workgroup's index in the grid, tiles taken in an order that shares caches."""
+    if not isinstance(axis, int) or isinstance(axis, bool) or axis not in (0, 1):
+        raise HkcError("axes 0 and 1 of a grid are ordered", here(), got=describe_type(axis), hint="use block(2)")
+    for name, size in (("chunk", chunk), ("window", window)):
+        if size is not None and (type(size) is not int or size < 1 or size & (size - 1)):
+            raise HkcError(f"{name} is not a power of two", here(), expected="1, 2, 4, ...", got=describe_type(size))
+    return Scalar(emit(ops.OrderedBlock.build, axis, chunk, window))
+
+
 def dim(view: View, axis: int) -> Scalar | int:
     """A view's size along an axis."""
     size = view.type.dims[axis]

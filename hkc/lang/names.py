@@ -45,6 +45,11 @@ def block(axis: int) -> Value:
     raise _outside("block")
 
 
+def ordered_block(axis: int, *, chunk: int = ..., window: int = ...) -> Value:  # type: ignore[assignment]
+    """This workgroup's index along an axis (0 or 1) of the grid, tiles taken in an order that shares caches."""
+    raise _outside("ordered_block")
+
+
 def wave() -> Value:
     """This wavefront's index in the workgroup."""
     raise _outside("wave")

@@ -9,6 +9,10 @@ from hkc.targets.target import LdsPhases, MfmaShape, Target
 TARGETS: dict[str, Target] = {t.arch: t for t in (gfx942.TARGET, gfx950.TARGET)}
 
 
+# XCDs of every target: what runs without a target (the interpreter) orders grids the same way.
+(COMMON_XCDS,) = {target.xcds for target in TARGETS.values()}
+
+
 def get_target(arch: str) -> Target:
     """The facts of ``arch``.
 
@@ -19,4 +23,4 @@ def get_target(arch: str) -> Target:
     return TARGETS[arch]
 
 
-__all__ = ["TARGETS", "LdsPhases", "MfmaShape", "Target", "get_target"]
+__all__ = ["COMMON_XCDS", "TARGETS", "LdsPhases", "MfmaShape", "Target", "get_target"]

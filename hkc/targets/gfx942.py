@@ -8,6 +8,7 @@ TARGET = Target(
     arch="gfx942",
     product="MI300X",
     wavefront=64,  # CDNA3 ISA 1.1
+    xcds=8,  # CDNA3 whitepaper: eight accelerator complex dies in an MI300X
     simds=4,  # CDNA3 whitepaper: a compute unit has four SIMDs
     max_workgroup=1024,  # LLVM AMDGPUUsage: the largest flat workgroup
     lds_bytes=65536,  # CDNA3 ISA 3.7: 64 KB a compute unit

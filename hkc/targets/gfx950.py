@@ -8,6 +8,7 @@ TARGET = Target(
     arch="gfx950",
     product="MI355X",
     wavefront=64,  # CDNA4 ISA 1.1
+    xcds=8,  # CDNA4 whitepaper: eight accelerator complex dies in an MI355X
     simds=4,  # CDNA4 whitepaper: a compute unit has four SIMDs
     max_workgroup=1024,  # LLVM AMDGPUUsage: the largest flat workgroup
     lds_bytes=163840,  # CDNA4 ISA 3.7: 160 KB a compute unit

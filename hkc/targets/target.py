@@ -41,6 +41,7 @@ class LdsPhases:
 class Target:
     """The limits and tables of one arch; sizes in bytes.
 
+    ``xcds``: accelerator dies, each with an L2 of its own, that workgroups go to in turn; a power of two.
     ``widest_access`` and ``widest_lds_access``: the most that a lane moves at once in global memory and in LDS;
     ``lds_direct_bytes``: the most that a lane of an LDS-direct load moves; ``lds_transpose_bytes``: size of the items
     that LDS reads can transpose (0: none).
@@ -49,6 +50,7 @@ class Target:
     arch: str
     product: str
     wavefront: int
+    xcds: int
     simds: int
     max_workgroup: int
     lds_bytes: int

@@ -59,7 +59,19 @@ class Generator:
 
     def size(self) -> str:
         """An i32 that is known only at run time."""
-        return self.pick(["M", "N", "K", "block(0)", "block(1)", "wave()", "A.shape[0]", "V.shape[0]"])
+        return self.pick(
+            [
+                "M",
+                "N",
+                "K",
+                "block(0)",
+                "ordered_block(1)",
+                "ordered_block(0, window=4)",
+                "wave()",
+                "A.shape[0]",
+                "V.shape[0]",
+            ]
+        )
 
     def i32(self, visible: set[str], depth: int) -> str:
         if depth <= 0:

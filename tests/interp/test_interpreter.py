@@ -339,3 +339,12 @@ def test_indexed_axes_share_memory_and_bounds() -> None:
     assert views["B"].inexact
     assert views["B"].errors[0].any()
     assert not views["B"].errors[2].any()
+
+
+def test_ordered_blocks_take_each_tile_once() -> None:
+    text = """kernel f(X: view[M, N, i32]) grid (M, N) {
+        X[ordered_block(0) : ordered_block(0) + 1, ordered_block(1) : ordered_block(1) + 1] += 1 + block(0)
+    }"""
+    x = View(np.zeros((11, 13), np.int64), I32, (13, 1))
+    execute(text, {"X": x}, (11, 13))
+    assert np.array_equal(np.bincount(x.values.ravel())[1:], np.full(11, 13))
