@@ -80,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 else:
                     lines += _lines(case, options.triton, options.runs)
     except subprocess.CalledProcessError as problem:
-        print(f"error: {shlex.join(problem.cmd)} failed ({problem.returncode})", file=sys.stderr)
+        said = f":\n{problem.stderr.rstrip()}" if problem.stderr else ""
+        print(f"error: {shlex.join(problem.cmd)} failed ({problem.returncode}){said}", file=sys.stderr)
         return 2
     except (HkcError, ValueError, OSError) as problem:
         print(f"error: {problem}", file=sys.stderr)

@@ -182,7 +182,7 @@ TRITON_GEMM: dict[tuple[str, tuple[int, int, int], int, str], tuple[dict[str, in
     ("gfx942", (128, 128, 64), 4, "nn"): (_SHAPE16 | {"kpack": 2}, 0),
     ("gfx950", (256, 256, 64), 8, "nt"): (_SHAPE16, _POINTER_RANGE),
     ("gfx950", (256, 256, 64), 8, "nn"): (_SHAPE16 | {"waves_per_eu": 2}, _POINTER_RANGE),
-    ("gfx950", (256, 256, 64), 4, "nt"): (_SHAPE16, _POINTER_RANGE),
+    ("gfx950", (256, 256, 64), 4, "nt"): (_SHAPE16, 0),
     ("gfx950", (128, 128, 64), 4, "nt"): ({"num_stages": 3, "matrix_instr_nonkdim": 32}, _POINTER_RANGE),
     ("gfx950", (128, 128, 64), 4, "nn"): ({"num_stages": 2, "matrix_instr_nonkdim": 32, "waves_per_eu": 2}, 0),
 }

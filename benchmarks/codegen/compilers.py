@@ -95,7 +95,9 @@ def compile_triton(python: str, jobs: Sequence[TritonJob]) -> Iterator[TritonMad
     """What Triton makes of each job: an object, or its reason why not."""
     with tempfile.TemporaryDirectory(prefix="hkc-bench-") as folder:
         environment = os.environ | TRITON_ENVIRONMENT | {"TRITON_CACHE_DIR": f"{folder}/cache"}
-        subprocess.run(triton_command(python, Path(folder), jobs), env=environment, check=True)
+        subprocess.run(
+            triton_command(python, Path(folder), jobs), env=environment, check=True, capture_output=True, text=True
+        )
         for job in jobs:
             error = Path(folder, f"{job.name}.error")
             if error.exists():

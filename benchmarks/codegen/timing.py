@@ -73,7 +73,8 @@ def _run(compiler: Compiler, cache: str) -> tuple[float, float]:
         environment = os.environ | dict(compiler.environment) | {compiler.cache: cache}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # pip compiles what it installs; a checkout must do so too
         before, start = os.times(), perf_counter()
-        subprocess.run(compiler.command(Path(folder)), env=environment, check=True, stdout=subprocess.DEVNULL)
+        # Warnings are not shown with every run: the table has what they are about.
+        subprocess.run(compiler.command(Path(folder)), env=environment, check=True, capture_output=True, text=True)
         wall, after = perf_counter() - start, os.times()
         used = after.children_user + after.children_system - before.children_user - before.children_system
         return wall, used

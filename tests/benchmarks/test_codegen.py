@@ -244,10 +244,10 @@ def test_a_compiler_that_fails_or_is_not_there(tmp_path: Path, capsys: pytest.Ca
     assert main([*chosen, str(tmp_path / "python")]) == 2
     assert "No such file" in capsys.readouterr().err
     broken = tmp_path / "broken"
-    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.write_text("#!/bin/sh\necho no memory >&2\nexit 3\n")
     broken.chmod(0o755)
     assert main([*chosen, str(broken)]) == 2
-    assert "failed (3)" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("failed (3):\nno memory\n")
 
 
 def test_triton_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
