@@ -179,8 +179,10 @@ class BlockPrinter:
 
     def _loop_options(self, op: ir.Operation) -> str:
         stages, schedule = get_int(op, "tile.stages"), get_str(op, "tile.schedule")
+        load_waves = get_int(op, "tile.load_waves")
         options = f", stages={stages}" if stages is not None else ""
-        return options + (f', schedule="{schedule}"' if schedule is not None else "")
+        options += f', schedule="{schedule}"' if schedule is not None else ""
+        return options + (f", load_waves={load_waves}" if load_waves is not None else "")
 
     def _carried_names(self, op: ir.Operation, count: int) -> list[str]:
         chosen: list[str] = []

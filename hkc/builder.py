@@ -133,8 +133,9 @@ def loop(
     step: Any = 1,
     *,
     name: str = "i",
-    stages: int | None = None,
+    stages: int | str | None = None,
     schedule: str | None = None,
+    load_waves: int | None = None,
     **variables: Any,
 ) -> Iterator[tuple[Scalar, Variables]]:
     """A loop; ``variables`` are carried from turn to turn.
@@ -143,10 +144,11 @@ def loop(
         v.acc += ...
     acc = v.acc
     """
-    structure.check_range(low, high, step, stages, schedule)
+    structure.check_range(low, high, step, stages, schedule, load_waves)
     names = sorted(variables)
     inits = [variables[n] for n in names]
-    made = structure.Loop((low, high, step), name, here(), names, inits, stages=stages, schedule=schedule)
+    options = {"stages": stages, "schedule": schedule, "load_waves": load_waves}
+    made = structure.Loop((low, high, step), name, here(), names, inits, **options)
     state = Variables(dict(zip(names, made.arguments, strict=True)))
     with made.point:
         yield made.variable, state

@@ -1,8 +1,8 @@
 """`assign-wave-roles`: how many wavefronts there are, how they share each tile, and what each of them does.
 
-The schedule `uniform` makes all wavefronts alike: each computes its part of every matmul and moves its part of every
-copy. The result is the kernel's attribute `tile.waves` (rows x columns of wavefronts) and the `by` part of every
-layout.
+The result is the kernel's attribute `tile.waves` (rows x columns of wavefronts that compute; a third number counts
+further ones that only copy, numbered after them) and the `by` part of every layout, which is over the computing ones.
+A pipelined loop's schedule says how many it wants (`tile.wave_grid`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ from hkc.passes.access import longest_run
 from hkc.passes.infer_layouts import PLAIN, layout_classes
 from hkc.passes.layouts import WaveSplit, divides, flip, parse_layout, plain_layout
 from hkc.passes.rebuild import kernel_of
-from hkc.passes.schedules import SCHEDULES
+from hkc.passes.register_budget import REGISTER
+from hkc.passes.schedules.choice import USUAL_WAVES, grids_of, usual_count
+from hkc.passes.schedules.loops import WAVE_GRID, Grid
+from hkc.passes.staging import DEFAULT_SCHEDULE
 from hkc.targets import Target
-
-# Wavefronts of a workgroup when the program doesn't say: one a SIMD.
-USUAL_WAVES = 4
-# Accumulator registers a lane before more wavefronts are used: a quarter of the 512 (CDNA3 ISA 3.6.4) leaves two
-# wavefronts a SIMD room for operands and addresses.
-ACCUMULATOR_REGISTERS = 128
 
 
 def with_split(layout: str, waves: tuple[int, int]) -> str:
@@ -103,26 +100,29 @@ def _is_argument(value: ir.Value) -> bool:
     return isinstance(value, ir.BlockArgument)
 
 
-def _candidates(function: ir.Operation, target: Target) -> list[tuple[int, int]]:
+def _candidates(function: ir.Operation, tiles: list[_Tile], target: Target) -> list[Grid]:
     """Wave grids to try, best first."""
     matmuls = [op for op in walk(function) if op.name == "tile.mma"]
+    most = target.max_workgroup // target.wavefront
     if not matmuls:
-        return [(count, 1) for count in (USUAL_WAVES, 2, 1)]
+        largest = max((tile.type.elements * tile.type.dtype.bytes for tile in tiles), default=0)
+        wanted = usual_count(-(-largest // REGISTER), target)
+        return [(count, 1) for count in (most, most // 2, USUAL_WAVES, 2, 1) if count <= wanted]
     shapes = [tile_type(op.results[0]).shape for op in matmuls]
     m, n = max(shapes, key=lambda s: s[0] * s[1])
-    most = target.max_workgroup // target.wavefront
-    wanted = USUAL_WAVES
-    while wanted < most and m * n // (wanted * target.wavefront) > ACCUMULATOR_REGISTERS:
-        wanted *= 2
-    grids = []
-    for count in range(wanted, 0, -1):
-        pairs = [(rows, count // rows) for rows in range(1, count + 1) if count % rows == 0]
-        # Fewest operand bytes a wavefront: the squarest part.
-        grids += sorted(pairs, key=lambda p: (m / p[0] + n / p[1], p[0]))
-    return grids
+    return [grid for count in range(usual_count(m * n, target), 0, -1) for grid in grids_of(count, m, n)]
 
 
-def _choose(function: ir.Operation, target: Target) -> tuple[int, int]:
+def _planned(function: ir.Operation) -> tuple[Grid, int, bool] | None:
+    """The first scheduled loop's grid of computing wavefronts, its load waves, and whether another grid serves."""
+    for op in walk(function):
+        planned = get_ints(op, WAVE_GRID) if op.name == "scf.for" else None
+        if planned is not None:
+            return (planned[0], planned[1]), planned[2], get_str(op, "tile.schedule") == DEFAULT_SCHEDULE
+    return None
+
+
+def _choose(function: ir.Operation, target: Target) -> Grid:
     tiles = _tiles(function, target)
     asked = get_ints(function, "tile.waves")
     if asked is not None:
@@ -138,13 +138,20 @@ def _choose(function: ir.Operation, target: Target) -> tuple[int, int]:
         if misfit is not None:
             raise _misfit(misfit, f"over {waves[0]}x{waves[1]} wavefronts")
         return waves
+    planned = _planned(function)
+    candidates = [planned[0]] if planned is not None else []
+    if planned is None or planned[2]:
+        candidates += _candidates(function, tiles, target)
     misfit = None
-    for waves in _candidates(function, target):
+    for waves in candidates:
         misfit = _fits(tiles, waves, target)
         if misfit is None:
             return waves
     assert misfit is not None
-    raise _misfit(misfit, f"over the {target.wavefront} lanes of a wavefront")
+    where = f"over the {target.wavefront} lanes of a wavefront"
+    if planned is not None and not planned[2]:
+        where = f"over the {candidates[0][0]}x{candidates[0][1]} wavefronts of its schedule"
+    raise _misfit(misfit, where)
 
 
 def _misfit(value: ir.Value, where: str) -> HkcError:
@@ -159,12 +166,10 @@ def _misfit(value: ir.Value, where: str) -> HkcError:
 def assign_wave_roles(module: ir.Module, target: Target) -> None:
     """Chooses the wave grid and spreads every tile over it (see the module's text)."""
     function = kernel_of(module)
-    for op in walk(function):
-        schedule = get_str(op, "tile.schedule")
-        if schedule is not None and schedule not in SCHEDULES:
-            raise HkcError(f"unknown schedule {schedule!r}", span_of(op), expected=" or ".join(SCHEDULES), got=schedule)
     waves = _choose(function, target)
-    function.attributes["tile.waves"] = ir.DenseI64ArrayAttr.get(list(waves))
+    planned = _planned(function)
+    load_waves = planned[1] if planned is not None else 0
+    function.attributes["tile.waves"] = ir.DenseI64ArrayAttr.get([*waves, load_waves] if load_waves else list(waves))
     for tile in _tiles(function, target):
         spread = _laid_out(tile, waves)
         assert spread is not None

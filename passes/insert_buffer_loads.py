@@ -14,7 +14,6 @@ from __future__ import annotations
 from mlir import ir
 from mlir.dialects import scf
 
-from hkc.dialect.irdl import get_ints
 from hkc.dialect.locations import location_of, name_of, place_of, span_of
 from hkc.dialect.ops import (
     BufferLoad,
@@ -33,6 +32,7 @@ from hkc.passes.access import may_be_wide
 from hkc.passes.lds_orientation import accesses_of, orient, set_layout
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_staging import stage_through_registers
+from hkc.passes.roles import roles_of
 from hkc.passes.staging import stage_operands
 from hkc.passes.supported import check_registers
 from hkc.passes.swizzle import is_chosen, parse_swizzle
@@ -46,11 +46,10 @@ CONFLICTS = "tile.lds_conflicts"
 def insert_buffer_loads(module: ir.Module, target: Target) -> None:
     """Runs the four steps of the module's text."""
     function = kernel_of(module)
-    grid = get_ints(function, "tile.waves") or (1, 1)
-    waves = grid[0] * grid[1]
-    stage_operands(module, waves, target)
-    orient(function, waves, target)
-    stage_through_registers(module, waves, target)
+    roles = roles_of(function)
+    stage_operands(module, roles, target)
+    orient(function, roles.copying, target)
+    stage_through_registers(module, roles, target)
     for op in list(walk(function)):
         if op.name == Load.name:
             _split_load(op)

@@ -13,12 +13,12 @@ from mlir import ir
 from mlir.dialects import func
 from mlir.passmanager import PassManager
 
-from hkc.dialect.irdl import get_ints
 from hkc.dialect.locations import location_of
 from hkc.dialect.types import ViewType, try_parse_type
 from hkc.passes import scalars as s
 from hkc.passes.lane_lowering import Lowering, ViewParts, pointer_type
 from hkc.passes.rebuild import body_of, kernel_of
+from hkc.passes.roles import roles_of
 from hkc.targets import Target
 
 # MLIR's own passes, after the tile dialect is gone.
@@ -72,8 +72,7 @@ def _function_attributes(threads: int) -> dict[str, ir.Attribute]:
 def lower_to_rocdl(module: ir.Module, target: Target) -> None:
     """Lowers the kernel (see the module's text)."""
     old = kernel_of(module)
-    grid = get_ints(old, "tile.waves") or (1, 1)
-    threads = grid[0] * grid[1] * target.wavefront
+    threads = roles_of(old).total * target.wavefront
     name = ir.StringAttr(old.attributes["sym_name"]).value
     attributes = {key: old.attributes[key] for key in ("tile.grid",) if key in old.attributes}
     lowering = Lowering(target)

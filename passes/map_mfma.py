@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from mlir import ir
 
-from hkc.dialect.irdl import get_ints
 from hkc.passes.distribute import HANDLERS, Distributor
 from hkc.passes.rebuild import body_of, kernel_of
+from hkc.passes.roles import roles_of
 from hkc.targets import Target
 
 
 def map_mfma(module: ir.Module, target: Target) -> None:
     """Rebuilds the kernel lane by lane (see the module's text)."""
     function = kernel_of(module)
-    rows, columns = get_ints(function, "tile.waves") or (1, 1)
-    distributor = Distributor(HANDLERS, target, (rows, columns))
+    distributor = Distributor(HANDLERS, target, roles_of(function))
     *old, end = [op.operation for op in body_of(function).operations]
     with ir.InsertionPoint(end):
         distributor.begin()

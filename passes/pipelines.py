@@ -14,6 +14,7 @@ from hkc.dialect.types import TileType, try_parse_type
 from hkc.dialect.verify import verify_module, walk
 from hkc.errors import HkcError
 from hkc.passes.assign_wave_roles import assign_wave_roles
+from hkc.passes.choose_schedules import choose_schedules
 from hkc.passes.infer_layouts import infer_layouts
 from hkc.passes.insert_buffer_loads import insert_buffer_loads
 from hkc.passes.insert_fences import insert_fences
@@ -48,6 +49,7 @@ class Pass:
 
 
 PASSES: tuple[Pass, ...] = (
+    Pass("choose-schedules", choose_schedules),
     Pass("infer-layouts", infer_layouts),
     Pass("assign-wave-roles", assign_wave_roles),
     Pass("insert-buffer-loads", insert_buffer_loads),
@@ -107,9 +109,9 @@ def check_ready(module: ir.Module, step: Pass) -> None:
         raise HkcError(f"{step.name} comes too late: the module has been through {later[-1]}")
     layouts = [t.layout for t in _tile_types(module)]
     needed = None
-    if index > 0 and any(layout is None for layout in layouts):
+    if index > names.index("infer-layouts") and any(layout is None for layout in layouts):
         needed = "infer-layouts"
-    elif index > 1 and any(" by " not in layout for layout in layouts if layout):
+    elif index > names.index("assign-wave-roles") and any(" by " not in layout for layout in layouts if layout):
         needed = "assign-wave-roles"
     elif step.name == "lower-to-rocdl" and layouts:
         needed = "map-mfma"

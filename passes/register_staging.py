@@ -19,6 +19,7 @@ from hkc.passes import scalars as s
 from hkc.passes.infer_layouts import Classes
 from hkc.passes.lds_orientation import staged_type
 from hkc.passes.rebuild import Rebuilder, kernel_of, rebuild_body
+from hkc.passes.roles import Roles, copying_waves
 from hkc.passes.swizzle import CHUNK, parse_swizzle
 from hkc.targets import Target
 
@@ -70,9 +71,9 @@ def _token_classes(function: ir.Operation) -> Classes:
 
 
 class _Stager(Rebuilder):
-    def __init__(self, function: ir.Operation, waves: int, target: Target) -> None:
+    def __init__(self, function: ir.Operation, roles: Roles, target: Target) -> None:
         super().__init__({Copy.name: _Stager.copy, Wait.name: _Stager.wait})
-        self.waves, self.target = waves, target
+        self.roles, self.target = roles, target
         self.classes = _token_classes(function)
         self.carried: dict[ir.Value, Carried] = {}
         for op in walk(function):
@@ -85,9 +86,10 @@ class _Stager(Rebuilder):
         slot = Copy.groups(op)["slot"][0]
         lds, _ = slot_source(slot)
         type_ = lds_type(slot)
-        if goes_direct(type_, self.waves, self.target):
+        waves = copying_waves(op, self.roles)
+        if goes_direct(type_, waves, self.target):
             return
-        carried = Carried(lds, staged_type(lds, self.waves, self.target))
+        carried = Carried(lds, staged_type(lds, waves, self.target))
         root, _ = self.classes.find(op.results[0])
         if self.carried.setdefault(root, carried) != carried:
             raise HkcError(
@@ -138,9 +140,9 @@ class _Stager(Rebuilder):
         Wait.build(tokens)
 
 
-def stage_through_registers(module: ir.Module, waves: int, target: Target) -> None:
+def stage_through_registers(module: ir.Module, roles: Roles, target: Target) -> None:
     """Rewrites every copy that can't go straight to LDS."""
     function = kernel_of(module)
-    stager = _Stager(function, waves, target)
+    stager = _Stager(function, roles, target)
     if stager.carried:
         rebuild_body(function, stager)

@@ -10,24 +10,24 @@ from __future__ import annotations
 from mlir import ir
 
 from hkc.dialect.irdl import get_int, get_str
-from hkc.dialect.locations import location_of, span_of
+from hkc.dialect.locations import location_of
 from hkc.dialect.ops import LdsRead, LdsSlot, LdsWrite, Load, Wait
-from hkc.dialect.types import LdsType, TileType, tile_type
+from hkc.dialect.types import TileType, tile_type
 from hkc.dialect.verify import walk
-from hkc.errors import HkcError
 from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
 from hkc.passes.invariants import hoist, is_inside
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_staging import goes_direct
+from hkc.passes.roles import Roles
 from hkc.passes.schedules import SCHEDULES
+from hkc.passes.schedules.loops import slot_type
 from hkc.passes.staged import Staged, allocate
 from hkc.targets import Target
 
+# Of a loop that `choose-schedules` has not seen.
 DEFAULT_STAGES = 2
 DEFAULT_SCHEDULE = "uniform"
-# Buffers of a pipelined copy: more would only lengthen the prologue.
-MOST_STAGES = 4
 
 
 def matmul_loads(function: ir.Operation) -> list[ir.Operation]:
@@ -50,41 +50,30 @@ def _feeds_matmuls(value: ir.Value) -> bool:
     return True
 
 
-def stage_operands(module: ir.Module, waves: int, target: Target) -> None:
+def stage_operands(module: ir.Module, roles: Roles, target: Target) -> None:
     """Moves every matmul operand through LDS."""
     function = kernel_of(module)
+    loops = pipelined_loops(function)
+    pipelined = {load for loads in loops.values() for load in loads}
+    for load in matmul_loads(function):
+        if load not in pipelined:
+            stage_in_place(load, roles.total, allocate(function, load, 1), target)
+    for loop, loads in loops.items():
+        schedule = SCHEDULES[get_str(loop, "tile.schedule") or DEFAULT_SCHEDULE]
+        direct = any(goes_direct(slot_type(load), roles.copying, target) for load in loads)
+        buffers = schedule.buffers(get_int(loop, "tile.stages") or DEFAULT_STAGES, direct)
+        staged = [Staged(load, allocate(function, load, buffers)) for load in loads]
+        schedule(loop, staged, buffers, roles.computing, target).build()
+
+
+def pipelined_loops(function: ir.Operation) -> dict[ir.Operation, list[ir.Operation]]:
+    """The loops whose matmul operands are copied ahead, with their loads."""
     loops: dict[ir.Operation, list[ir.Operation]] = {}
     for load in matmul_loads(function):
         parent = load.parent.operation
         if parent.name == "scf.for" and _pipelinable(parent, load):
             loops.setdefault(parent, []).append(load)
-        else:
-            stage_in_place(load, waves, allocate(function, load, 1), target)
-    for loop, loads in loops.items():
-        schedule = SCHEDULES[get_str(loop, "tile.schedule") or DEFAULT_SCHEDULE]
-        direct = any(goes_direct(_slot_type(load), waves, target) for load in loads)
-        buffers = schedule.buffers(_stages(loop), direct)
-        staged = [Staged(load, allocate(function, load, buffers)) for load in loads]
-        schedule(loop, staged, buffers, waves, target).build()
-
-
-def _stages(loop: ir.Operation) -> int:
-    """The LDS buffers that the program asks for. Raises HkcError if they are out of range."""
-    stages = get_int(loop, "tile.stages") or DEFAULT_STAGES
-    if not 1 <= stages <= MOST_STAGES:
-        raise HkcError(
-            "a loop can't have that many stages",
-            span_of(loop),
-            expected=f"1 to {MOST_STAGES}",
-            got=str(stages),
-            hint="stages counts LDS buffers of each staged tile",
-        )
-    return stages
-
-
-def _slot_type(load: ir.Operation) -> LdsType:
-    type_ = tile_type(load.results[0])
-    return LdsType(type_.shape, type_.dtype)
+    return loops
 
 
 def stage_in_place(load: ir.Operation, waves: int, lds: ir.Value, target: Target) -> None:

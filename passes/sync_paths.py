@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
-from hkc.dialect.irdl import get_int, get_ints
+from hkc.dialect.irdl import get_int
 from hkc.dialect.locations import span_of
 from hkc.dialect.ops import Barrier, BufferLoad, Copy, LdsRead, LdsReadPart, LdsSlot, LdsWrite, Wait, Waitcnt
 from hkc.dialect.types import lds_type, tile_type
@@ -14,6 +14,7 @@ from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.access import accesses
 from hkc.passes.register_staging import slot_source
+from hkc.passes.roles import copying_waves, roles_of
 from hkc.passes.schedules.pipeline import SCHEDULED
 from hkc.passes.swizzle import CHUNK
 from hkc.passes.sync_scalars import evaluate
@@ -85,10 +86,10 @@ class Walker:
     """Follows the paths of one kernel."""
 
     def __init__(self, function: ir.Operation, target: Target) -> None:
-        grid = get_ints(function, "tile.waves") or (1, 1)
         self.function = function
-        self.lanes = grid[0] * grid[1] * target.wavefront
-        self.alone = grid[0] * grid[1] == 1
+        self.roles = roles_of(function)
+        self.wavefront = target.wavefront
+        self.alone = self.roles.total == 1
         self.by_hand = any(op.name == Barrier.name and SCHEDULED not in op.attributes for op in walk(function))
         self.found = Found()
         self.relevant = relevant_ops(function)
@@ -189,7 +190,8 @@ class Walker:
         self.fence(op, st.before_write(key, self.alone), key, st)
         if op.name == Copy.name:
             type_ = lds_type(slot)
-            count = type_.elements * type_.dtype.bytes // (CHUNK * self.lanes)
+            lanes = copying_waves(op, self.roles) * self.wavefront
+            count = type_.elements * type_.dtype.bytes // (CHUNK * lanes)
             token = st.issue("copy", count)
         else:
             loaded = st.values.get(op.operands[0])

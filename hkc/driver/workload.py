@@ -85,10 +85,7 @@ def examine(function: ir.Operation) -> Workload:
 
 
 def waves_of(function: ir.Operation) -> tuple[int, int] | None:
-    """The function's ``tile.waves``, rows x columns."""
-    from mlir import ir
+    """The function's computing wavefronts, rows x columns."""
+    from hkc.passes.roles import WAVES, roles_of
 
-    if "tile.waves" not in function.attributes:
-        return None
-    rows, columns = ir.DenseI64ArrayAttr(function.attributes["tile.waves"])
-    return int(rows), int(columns)
+    return roles_of(function).grid if WAVES in function.attributes else None

@@ -192,14 +192,14 @@ class _Elaborator:
         options = {k.name: self.expressions.value(k.value) for k in node.keywords}
         values = [self.expressions.value(a) for a in node.arguments]
         with at(node.span):
-            if not 1 <= len(values) <= 3 or not set(options) <= {"stages", "schedule"}:
+            if not 1 <= len(values) <= 3 or not set(options) <= set(structure.RANGE_OPTIONS):
                 raise HkcError(
                     "these arguments do not fit range",
                     node.span,
-                    expected="range(low, high, step, stages=N, schedule=NAME)",
+                    expected="range(low, high, step, stages=N, schedule=NAME, load_waves=N)",
                 )
             low, high, step = {1: (0, *values, 1), 2: (*values, 1)}.get(len(values), values)
-            structure.check_range(low, high, step, options.get("stages"), options.get("schedule"))
+            structure.check_range(low, high, step, *(options.get(name) for name in structure.RANGE_OPTIONS))
         return (low, high, step), options
 
     def _loop_end(self, name: str, argument: Value, begin: Binding, inner: Scope) -> Value:

@@ -78,7 +78,7 @@ USAGE = {
     "wait": "wait(token, ...)",
     "waitcnt": "waitcnt(vmcnt=N, lgkmcnt=N)",
     "barrier": "barrier()",
-    "range": "range(low, high, step, stages=N, schedule=NAME)",
+    "range": "range(low, high, step, stages=N, schedule=NAME, load_waves=N)",
 }
 
 LIKE_A_DTYPE = re.compile(r"(bf|f|fp|i|u|float|int|uint|bfloat)\d+\w*")

@@ -106,8 +106,9 @@ class Loop:
         names: Sequence[str],
         inits: Sequence[Any],
         *,
-        stages: int | None = None,
+        stages: int | str | None = None,
         schedule: str | None = None,
+        load_waves: int | None = None,
     ) -> None:
         self.span = here()
         self.names = list(names)
@@ -115,9 +116,10 @@ class Loop:
         self.inits = [carried_value(v, n, "a loop") for v, n in zip(inits, names, strict=True)]
         values = [i.ir for i in self.inits]
         attributes: dict[str, ir.Attribute] = {}
-        if stages is not None:
-            attributes["tile.stages"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), stages)
-        if schedule is not None:
+        for name, count in (("tile.stages", stages), ("tile.load_waves", load_waves)):
+            if count is not None and count != AUTO:
+                attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count)
+        if schedule is not None and schedule != AUTO:
             attributes["tile.schedule"] = ir.StringAttr.get(schedule)
         CURSOR.count += 1
         self.op = ir.Operation.create(
@@ -149,17 +151,23 @@ class Loop:
 _BOUNDS = ("a loop's first value", "a loop's end", "a loop's step")
 
 
-def check_range(low: Any, high: Any, step: Any, stages: Any, schedule: Any) -> None:
+# What leaves stages or the schedule of a loop to the compiler, as leaving them out does.
+AUTO = "auto"
+RANGE_OPTIONS = ("stages", "schedule", "load_waves")
+
+
+def check_range(low: Any, high: Any, step: Any, stages: Any, schedule: Any, load_waves: Any = None) -> None:
     """Raises HkcError for a step that is not positive, and options that are not constants of their kind."""
     if is_constant(step) and isinstance(step, int) and step <= 0:
         raise HkcError(f"the step of a loop is {step}", here(), expected="1 or more")
-    if stages is not None and (not isinstance(stages, int) or isinstance(stages, bool) or stages < 1):
-        raise HkcError(
-            "stages is the number of buffers of the loop's loads",
-            here(),
-            expected="an integer, 1 or more",
-            got=describe_type(stages),
-        )
+    counts = (
+        ("stages is the number of buffers of the loop's loads", 'an integer, 1 or more, or "auto"', stages),
+        ("load_waves is the number of waves that only load", "an integer, 1 or more", load_waves),
+    )
+    for message, expected, count in counts:
+        left = count is None or (count == AUTO and count is stages)
+        if not left and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+            raise HkcError(message, here(), expected=expected, got=describe_type(count))
     if schedule is not None and not isinstance(schedule, str):
         raise HkcError("schedule is a name", here(), expected="a string", got=describe_type(schedule))
 

@@ -13,6 +13,7 @@ from hkc.dtypes import DType
 from hkc.passes import scalars as s
 from hkc.passes.layouts import Distribution, Layout, Step, distribute
 from hkc.passes.rebuild import Handler, Rebuilder
+from hkc.passes.roles import Roles
 from hkc.targets import Target
 
 
@@ -51,10 +52,10 @@ def runs(layout: Layout, most: int) -> list[Run]:
 class Distributor(Rebuilder):
     """Rebuilds a kernel with each tile as one vector a fragment."""
 
-    def __init__(self, handlers: dict[str, Handler], target: Target, waves: tuple[int, int]) -> None:
+    def __init__(self, handlers: dict[str, Handler], target: Target, roles: Roles) -> None:
         super().__init__(handlers)
         self.target = target
-        self.waves = waves
+        self.roles = roles
         self._known: dict[tuple[ir.Block, Hashable], s.Scalar] = {}
         self._blocks: dict[ir.Block, list[ir.Block]] = {}
         self._constants: dict[tuple[int, str], ir.Value] = {}
@@ -65,7 +66,7 @@ class Distributor(Rebuilder):
     def begin(self) -> None:
         """Creates the lane and wavefront indices; constants go right behind them."""
         self._lane = LaneId.build()
-        self._wave = WaveId.build() if self.waves[0] * self.waves[1] > 1 else None
+        self._wave = WaveId.build() if self.roles.total > 1 else None
         self._top = s.constant(0, s.i32()).owner.operation
 
     def once(self, key: Hashable, make: Callable[[], s.Scalar]) -> s.Scalar:

@@ -24,6 +24,7 @@ from hkc.passes.distribute.distributor import Distributor, distribution, vector_
 from hkc.passes.distribute.memory import row_descriptor
 from hkc.passes.distribute.vectors import join, pick
 from hkc.passes.layouts import Distribution, Step
+from hkc.passes.roles import copying_waves
 from hkc.passes.swizzle import (
     CHUNK,
     Swizzle,
@@ -141,27 +142,38 @@ def copy(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     descriptor = row_descriptor(d, view, row0, when)
     scalar = d.value(s.mul(column0, type_.dtype.bytes))
     lanes = d.target.wavefront
-    wave_bytes = type_.elements * type_.dtype.bytes // (d.waves[0] * d.waves[1])
-    destination = d.value(d.once(("copy destination", wave_bytes), lambda: s.mul(d.wave, wave_bytes)))
+    sharing = copying_waves(op, d.roles)
+    wave_bytes = type_.elements * type_.dtype.bytes // sharing
+    share = _share(d, sharing)
+    destination = d.value(d.once(("copy destination", wave_bytes, sharing), lambda: s.mul(share, wave_bytes)))
     for index in range(wave_bytes // (CHUNK * lanes)):
-        offset = _source_offset(d, view, type_, wave_bytes // CHUNK, index * lanes)
+        offset = _source_offset(d, view, type_, share, wave_bytes // CHUNK, index * lanes)
         LaneLdsCopy.build(
             descriptor, offset, scalar, d.one(slot), destination, width=CHUNK, immediate=index * lanes * CHUNK
         )
     return []
 
 
-def _source_offset(d: Distributor, view: ir.Value, slot: LdsType, wave_chunks: int, first: int) -> ir.Value:
+def _share(d: Distributor, sharing: int) -> s.Scalar:
+    """Which of ``sharing`` equal parts of a copy is this wavefront's: they are numbered consecutively."""
+    if sharing == d.roles.total:
+        return d.wave
+    return d.once(("copy share", sharing), lambda: s.mod(d.wave, sharing))
+
+
+def _source_offset(
+    d: Distributor, view: ir.Value, slot: LdsType, share: s.Scalar, wave_chunks: int, first: int
+) -> ir.Value:
     """Byte offset, from the tile's first row, of the chunk that this lane copies."""
     dtype = view_type(view).dtype
     chunks = slot.shape[1] * dtype.bytes // CHUNK
 
     def make() -> s.Scalar:
-        place = s.add(s.add(s.mul(d.wave, wave_chunks), first), d.lane)
+        place = s.add(s.add(s.mul(share, wave_chunks), first), d.lane)
         row, byte = _placed(parse_swizzle(slot.layout), s.mul(place, CHUNK), chunks * CHUNK, slot.shape[0])
         return s.add(s.mul(row, s.narrow(d.stride_bytes(view, 0, dtype))), byte)
 
-    return d.value(d.once(("copy source", view, slot, first), make))
+    return d.value(d.once(("copy source", view, slot, wave_chunks, first), make))
 
 
 def _placed(swizzle: Swizzle, offset: s.Scalar, row_bytes: int, rows: int) -> tuple[s.Scalar, s.Scalar]:

@@ -1,0 +1,109 @@
+"""`choose-schedules`: each pipelined loop gets a schedule, stages and a wave grid, with a remark that says why.
+
+What the program asks for is kept, or is an error at the loop that names the nearest thing that works; the rest is
+chosen from the tile, the types and the target (``schedules/choice.py``). It comes first, since the MFMA shape, and so
+every layout, follows the schedule. A loop then carries `tile.schedule`, `tile.stages` and `tile.wave_grid` (rows and
+columns of computing wavefronts, and load waves).
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from hkc.dialect.irdl import get_int, get_ints, get_str
+from hkc.dialect.locations import span_of
+from hkc.dialect.ops import Barrier, LdsAlloc
+from hkc.dialect.types import lds_type
+from hkc.dialect.verify import walk
+from hkc.errors import HkcError
+from hkc.passes.rebuild import kernel_of
+from hkc.passes.remarks import add_remark
+from hkc.passes.schedules.choice import AUTO, MOST_STAGES, TRAITS, Asked, Misfit, choose, mfma_shape, nearest
+from hkc.passes.schedules.loops import LOAD_WAVES, SCHEDULE, STAGES, WAVE_GRID, GemmLoop, describe_loop
+from hkc.passes.staging import matmul_loads, pipelined_loops
+from hkc.targets import Target
+
+
+def choose_schedules(module: ir.Module, target: Target) -> None:
+    """Chooses for every loop of the kernel (see the module's text)."""
+    function = kernel_of(module)
+    pipelined = pipelined_loops(function)
+    for op in walk(function):
+        if op.name == "scf.for":
+            _check_options(op)
+            if op not in pipelined:
+                _leave(op)
+    taken = sum(_bytes(op) for op in walk(function) if op.name == LdsAlloc.name)
+    grid: tuple[int, int] | None = None
+    for op, loads in pipelined.items():
+        loop = describe_loop(op, loads, _alone(op, function, pipelined), taken)
+        if mfma_shape(loop, target) is not None:  # else infer-layouts says what is wrong
+            grid = _choose(module, op, loop, grid, target)
+
+
+def _choose(
+    module: ir.Module, op: ir.Operation, loop: GemmLoop, grid: tuple[int, int] | None, target: Target
+) -> tuple[int, int]:
+    """Chooses for one loop; ``grid`` is that of loops before it. Returns its own."""
+    waves = get_ints(kernel_of(module), "tile.waves")
+    if waves is not None and (len(waves) != 2 or min(waves) < 1):
+        waves = None  # assign-wave-roles says what is wrong
+    asked = Asked(get_str(op, SCHEDULE), get_int(op, STAGES), grid or waves, get_int(op, LOAD_WAVES))  # type: ignore[arg-type]
+    choice = choose(loop, asked, target)
+    if isinstance(choice, Misfit):
+        name = asked.schedule if asked.schedule not in (None, AUTO) else None
+        raise HkcError(
+            f"schedule {name!r} can't apply here: {choice.reason}" if name else f"no schedule fits: {choice.reason}",
+            span_of(op),
+            expected=choice.expected,
+            got=choice.got,
+            hint=nearest(loop, asked, target),
+        )
+    plan = choice.plan
+    op.attributes[SCHEDULE] = ir.StringAttr.get(plan.schedule)
+    op.attributes[STAGES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), plan.stages)
+    op.attributes[WAVE_GRID] = ir.DenseI64ArrayAttr.get([*plan.waves, plan.load_waves])
+    add_remark(module, choice.text(), span_of(op))
+    return plan.waves
+
+
+def _check_options(op: ir.Operation) -> None:
+    """Raises HkcError for a schedule that does not exist and numbers out of range."""
+    schedule, stages, load_waves = get_str(op, SCHEDULE), get_int(op, STAGES), get_int(op, LOAD_WAVES)
+    if schedule is not None and schedule != AUTO and schedule not in TRAITS:
+        known = " or ".join((AUTO, *TRAITS))
+        raise HkcError(f"unknown schedule {schedule!r}", span_of(op), expected=known, got=schedule)
+    if stages is not None and not 1 <= stages <= MOST_STAGES:
+        raise HkcError(
+            "a loop can't have that many stages",
+            span_of(op),
+            expected=f"1 to {MOST_STAGES}",
+            got=str(stages),
+            hint="stages counts LDS buffers of each staged tile",
+        )
+    if load_waves is not None and load_waves < 1:
+        raise HkcError("load_waves counts wavefronts", span_of(op), expected="1 or more", got=str(load_waves))
+
+
+def _leave(op: ir.Operation) -> None:
+    """A loop without copies to schedule. Raises HkcError where it asks for a schedule that needs them."""
+    schedule = get_str(op, SCHEDULE)
+    if schedule is not None and schedule in TRAITS and TRAITS[schedule].plain:
+        raise HkcError(
+            f"schedule {schedule!r} can't apply here: the loop has no matmul whose operands it loads tile by tile",
+            span_of(op),
+            expected="acc += a @ b with a and b loaded at the loop's variable or at places that stay the same",
+            hint='leave out schedule=..., or say schedule="auto"',
+        )
+
+
+def _bytes(op: ir.Operation) -> int:
+    type_ = lds_type(op.results[0])
+    return type_.elements * type_.dtype.bytes
+
+
+def _alone(op: ir.Operation, function: ir.Operation, pipelined: dict[ir.Operation, list[ir.Operation]]) -> bool:
+    staged = {load for loads in pipelined.values() for load in loads}
+    elsewhere = any(load not in staged for load in matmul_loads(function))
+    by_hand = any(inner.name in (Barrier.name, LdsAlloc.name) for inner in walk(function))
+    return len(pipelined) == 1 and op.parent.operation == function and not elsewhere and not by_hand

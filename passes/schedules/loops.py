@@ -1,0 +1,101 @@
+"""A pipelined loop as the choice of its schedule sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from hkc.dialect.ops import Load, Mma, Transpose
+from hkc.dialect.types import LdsType, tile_type
+from hkc.dtypes import DType
+
+Grid = tuple[int, int]  # rows x columns of wavefronts
+
+# Attributes of a scheduled loop, in the program's own words but for the last: its grid of computing wavefronts and the
+# number of load waves.
+SCHEDULE, STAGES, LOAD_WAVES, WAVE_GRID = "tile.schedule", "tile.stages", "tile.load_waves", "tile.wave_grid"
+
+
+@dataclass(frozen=True)
+class GemmLoop:
+    """A loop with matmuls whose operands are copied ahead.
+
+    ``m``, ``n``, ``k`` are of its largest matmul; ``operands`` the LDS tiles that one iteration reads, left one first;
+    ``misfit`` says what keeps it from being a plain ``acc += a @ b`` (None if it is one); ``alone`` that it stands at
+    the kernel's top level and no other loop uses LDS or barriers; ``lds_taken`` the bytes of LDS that the rest of the
+    kernel uses.
+    """
+
+    m: int
+    n: int
+    k: int
+    dtype: DType
+    operands: tuple[LdsType, ...]
+    misfit: str | None = None
+    alone: bool = True
+    lds_taken: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """LDS bytes of one iteration's tiles."""
+        return sum(slot.elements * slot.dtype.bytes for slot in self.operands)
+
+    @property
+    def tile(self) -> str:
+        """The accumulator's extents as text."""
+        return f"{self.m}x{self.n}"
+
+
+def slot_type(load: ir.Operation) -> LdsType:
+    """The LDS tile that a load is staged in."""
+    type_ = tile_type(load.results[0])
+    return LdsType(type_.shape, type_.dtype)
+
+
+def describe_loop(loop: ir.Operation, loads: list[ir.Operation], alone: bool, lds_taken: int) -> GemmLoop:
+    """The loop, whose matmuls take the tiles of ``loads``."""
+    matmuls = [op for op in _body(loop) if op.name == Mma.name]
+    used = matmuls or _users(loads)
+    shapes = [(tile_type(op.operands[0]).shape, tile_type(op.operands[1]).shape[1]) for op in used]
+    (m, k), n = max(shapes, key=lambda s: s[0][0] * s[1])
+    dtype = tile_type(used[0].operands[0]).dtype
+    # The left operand first, whatever the order of the loads.
+    ordered = sorted(loads, key=lambda load: _side(load.results[0]))
+    return GemmLoop(m, n, k, dtype, tuple(map(slot_type, ordered)), _misfit(loop, loads, matmuls), alone, lds_taken)
+
+
+def _side(value: ir.Value) -> int:
+    """The operand number of a matmul's operand there, straight or transposed."""
+    use = next(iter(value.uses))
+    user = use.owner.operation
+    return int(use.operand_number) if user.name == Mma.name else _side(user.results[0])
+
+
+def _body(loop: ir.Operation) -> list[ir.Operation]:
+    return [op.operation for op in list(loop.regions[0].blocks[0].operations)[:-1]]
+
+
+def _users(values: list[ir.Operation]) -> list[ir.Operation]:
+    """The matmuls that take these loads, straight or transposed, wherever they stand."""
+    found = []
+    for op in values:
+        for use in op.results[0].uses:
+            user = use.owner.operation
+            found += [user] if user.name == Mma.name else _users([user])
+    return found
+
+
+def _misfit(loop: ir.Operation, loads: list[ir.Operation], matmuls: list[ir.Operation]) -> str | None:
+    plain = all(op.name in (Mma.name, Load.name, Transpose.name, "arith.constant") for op in _body(loop))
+    block = loop.regions[0].blocks[0]
+    end = list(block.operations)[-1].operation
+    if len(matmuls) != 1:
+        return f"it has {len(matmuls)} matmuls" if matmuls else "its matmul stands in an inner block"
+    if len(loads) != 2 or any(_users([load]) != matmuls for load in loads):
+        return "its matmul's operands are not both loaded in the loop"
+    if len(block.arguments) != 2 or matmuls[0].operands[2] != block.arguments[1]:
+        return "it carries more than one accumulator"
+    if list(end.operands) != list(matmuls[0].results):
+        return "its accumulator is changed beside the matmul"
+    return None if plain else "it computes more than the matmul"
