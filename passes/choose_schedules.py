@@ -18,8 +18,8 @@ from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.remarks import add_remark
-from hkc.passes.schedules.choice import AUTO, MOST_STAGES, TRAITS, Asked, Misfit, choose, mfma_shape, nearest
-from hkc.passes.schedules.loops import LOAD_WAVES, SCHEDULE, STAGES, WAVE_GRID, GemmLoop, describe_loop
+from hkc.passes.schedules.choice import AUTO, TRAITS, Asked, Misfit, choose, mfma_shape, nearest
+from hkc.passes.schedules.loops import LOAD_WAVES, SCHEDULE, STAGES, WAVE_GRID, GemmLoop, check_options, describe_loop
 from hkc.passes.staging import matmul_loads, pipelined_loops
 from hkc.targets import Target
 
@@ -30,7 +30,7 @@ def choose_schedules(module: ir.Module, target: Target) -> None:
     pipelined = pipelined_loops(function)
     for op in walk(function):
         if op.name == "scf.for":
-            _check_options(op)
+            check_options(op, (AUTO, *TRAITS))
             if op not in pipelined:
                 _leave(op)
     taken = sum(_bytes(op) for op in walk(function) if op.name == LdsAlloc.name)
@@ -65,24 +65,6 @@ def _choose(
     op.attributes[WAVE_GRID] = ir.DenseI64ArrayAttr.get([*plan.waves, plan.load_waves])
     add_remark(module, choice.text(), span_of(op))
     return plan.waves
-
-
-def _check_options(op: ir.Operation) -> None:
-    """Raises HkcError for a schedule that does not exist and numbers out of range."""
-    schedule, stages, load_waves = get_str(op, SCHEDULE), get_int(op, STAGES), get_int(op, LOAD_WAVES)
-    if schedule is not None and schedule != AUTO and schedule not in TRAITS:
-        known = " or ".join((AUTO, *TRAITS))
-        raise HkcError(f"unknown schedule {schedule!r}", span_of(op), expected=known, got=schedule)
-    if stages is not None and not 1 <= stages <= MOST_STAGES:
-        raise HkcError(
-            "a loop can't have that many stages",
-            span_of(op),
-            expected=f"1 to {MOST_STAGES}",
-            got=str(stages),
-            hint="stages counts LDS buffers of each staged tile",
-        )
-    if load_waves is not None and load_waves < 1:
-        raise HkcError("load_waves counts wavefronts", span_of(op), expected="1 or more", got=str(load_waves))
 
 
 def _leave(op: ir.Operation) -> None:

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
+from hkc.driver.remark import Remark
 from hkc.errors import Span
 
 REMARKS = "tile.remarks"
-
-
-@dataclass(frozen=True)
-class Remark:
-    """One remark of a pass; ``file`` is empty and ``line`` 0 where no place is known."""
-
-    message: str
-    file: str = ""
-    line: int = 0
-    column: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.message}" if self.file else self.message
 
 
 def add_remark(module: ir.Module, message: str, span: Span | None) -> None:

@@ -21,7 +21,7 @@ from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_staging import goes_direct
 from hkc.passes.roles import Roles
 from hkc.passes.schedules import SCHEDULES
-from hkc.passes.schedules.loops import slot_type
+from hkc.passes.schedules.loops import check_options, slot_type
 from hkc.passes.staged import Staged, allocate
 from hkc.targets import Target
 
@@ -59,6 +59,7 @@ def stage_operands(module: ir.Module, roles: Roles, target: Target) -> None:
         if load not in pipelined:
             stage_in_place(load, roles.total, allocate(function, load, 1), target)
     for loop, loads in loops.items():
+        check_options(loop, SCHEDULES)
         schedule = SCHEDULES[get_str(loop, "tile.schedule") or DEFAULT_SCHEDULE]
         direct = any(goes_direct(slot_type(load), roles.copying, target) for load in loads)
         buffers = schedule.buffers(get_int(loop, "tile.stages") or DEFAULT_STAGES, direct)

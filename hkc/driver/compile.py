@@ -98,6 +98,7 @@ def compile_module(
     from hkc.driver.meta import describe, kernel_function
     from hkc.driver.workload import examine, waves_of
     from hkc.passes.pipelines import PASSES, done, run_pipeline
+    from hkc.passes.remarks import remarks_of
 
     resumed = source if done(module) else None
     numbers = {p.name: number for number, p in enumerate(PASSES, start=1)}
@@ -122,6 +123,7 @@ def compile_module(
 
     clock.skip()
     run_pipeline(module, arch, observe)
+    remarks = remarks_of(module)
     clock.skip()
     text = llvmir.translate(module, arch)
     clock.stage("translate")
@@ -132,7 +134,7 @@ def compile_module(
         dumper.text(len(PASSES) + 2, "final", ".s", compiled.asm)
     if meta is not None:
         meta = replace(meta, block=compiled.resources.workgroup)
-    return replace(compiled, mlir=mlir, tile=tile, meta=meta)
+    return replace(compiled, mlir=mlir, tile=tile, meta=meta, remarks=remarks)
 
 
 def compile_llvm(

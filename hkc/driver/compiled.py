@@ -8,6 +8,7 @@ from typing import Any
 
 from hkc.driver import cache
 from hkc.driver.meta import KernelMeta
+from hkc.driver.remark import Remark
 from hkc.driver.report import Report, Resources, find_warnings, make_report
 from hkc.driver.workload import Workload
 
@@ -19,7 +20,8 @@ class CompiledKernel:
     ``tile`` and ``mlir`` are the program before any pass, ``llvm`` the IR given to LLVM, ``obj`` the
     relocatable object, ``seconds`` the time of each stage. ``tile``, ``mlir``, ``meta`` and ``workload``
     are None for a compile that started below the tile dialect. ``cached`` tells whether it came from disk,
-    under ``key``. ``assembly`` is LLVM's assembly if it was made along; :attr:`asm` makes it.
+    under ``key``. ``assembly`` is LLVM's assembly if it was made along; :attr:`asm` makes it. ``remarks`` are the
+    compiler's on what it chose.
     """
 
     arch: str
@@ -35,6 +37,7 @@ class CompiledKernel:
     assembly: str | None = None
     key: str | None = None
     cached: bool = False
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def name(self) -> str:
@@ -56,7 +59,7 @@ class CompiledKernel:
     @cached_property
     def report(self) -> Report:
         """Registers, LDS, occupancy, the main loop against its floor, compile times."""
-        return make_report(self.arch, self.resources, self.hsaco, self.workload, self.seconds)
+        return make_report(self.arch, self.resources, self.hsaco, self.workload, self.seconds, self.remarks)
 
     @property
     def warnings(self) -> list[str]:
@@ -78,6 +81,7 @@ def store(compiled: CompiledKernel) -> None:
         "resources": asdict(compiled.resources),
         "workload": asdict(compiled.workload) if compiled.workload is not None else None,
         "seconds": compiled.seconds,
+        "remarks": [asdict(remark) for remark in compiled.remarks],
     }
     cache.store(compiled.key, data, parts)
 
@@ -97,6 +101,7 @@ def load(key: str) -> CompiledKernel | None:
         resources=Resources(**data["resources"]),
         workload=Workload.from_json(data["workload"]) if data["workload"] is not None else None,
         seconds=data["seconds"],
+        remarks=tuple(Remark(**remark) for remark in data["remarks"]),
         key=key,
         cached=True,
         **texts,

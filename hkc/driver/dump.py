@@ -24,6 +24,13 @@ def tile_text(module: ir.Module) -> str | None:
     return print_tile(module) if kernel_function(module) is not None else None
 
 
+def _remarks(module: ir.Module) -> str:
+    """The module's remarks as comments."""
+    from hkc.passes.remarks import remarks_of
+
+    return "".join(f"// {remark}\n" for remark in remarks_of(module))
+
+
 class Dumper:
     """Writes ``NN_<step>.<suffix>`` into a folder, which it makes. Raises HkcError if it can't."""
 
@@ -35,7 +42,7 @@ class Dumper:
         self.text(number, step, ".mlir", module_text(module))
         text = tile_text(module)
         if text is not None:
-            self.text(number, step, ".tile", text)
+            self.text(number, step, ".tile", _remarks(module) + text)
 
     def text(self, number: int, step: str, suffix: str, text: str) -> None:
         """Any text of a step."""

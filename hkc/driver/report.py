@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hkc.driver.remark import Remark
 from hkc.driver.workload import Workload
 from hkc.errors import HkcError
 from hkc.targets import Target, get_target
@@ -46,7 +47,8 @@ class Report:
     """All that ``--report`` prints.
 
     ``loop`` and ``floor`` are instructions of the main loop by kind, for one
-    iteration; ``seconds`` the time of each stage of the compile that made the code object."""
+    iteration; ``seconds`` the time of each stage of the compile that made the code object; ``remarks`` what the
+    compiler chose and why."""
 
     arch: str
     resources: Resources
@@ -56,6 +58,7 @@ class Report:
     floor: dict[str, float] | None
     tiles: tuple[tuple[str, str, int], ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def kernel(self) -> str:
@@ -88,6 +91,7 @@ class Report:
             stages = ", ".join(f"{name} {seconds * 1e3:.0f}" for name, seconds in self.seconds.items())
             note = " (now from the cache)" if cached else ""
             rows.append(("compile time", f"{sum(self.seconds.values()) * 1e3:.0f} ms{note}: {stages}"))
+        rows += [("remark", str(remark)) for remark in self.remarks]
         return "\n".join(f"{name:<14}{value}" for name, value in rows)
 
 
@@ -100,7 +104,12 @@ def _tiles(tiles: tuple[tuple[str, str, int], ...]) -> str:
 
 
 def make_report(
-    arch: str, resources: Resources, code: str | bytes, workload: Workload | None, seconds: dict[str, float]
+    arch: str,
+    resources: Resources,
+    code: str | bytes,
+    workload: Workload | None,
+    seconds: dict[str, float],
+    remarks: tuple[Remark, ...] = (),
 ) -> Report:
     """The report of one kernel; ``code`` is its code object or assembly text."""
     from hkc.driver.assembly import main_loop  # needed for reports only, and not quick to import
@@ -116,6 +125,7 @@ def make_report(
         workload.floor(mix) if workload and mix else None,
         workload.tiles if workload else (),
         seconds,
+        remarks,
     )
 
 

@@ -55,7 +55,9 @@ def wave() -> Value:
     raise _outside("wave")
 
 
-def range(low: Value, high: Value = ..., step: Value = 1, *, stages: int = 1, schedule: str = "", load_waves: int = 0) -> Any:
+def range(
+    low: Value, high: Value = ..., step: Value = 1, *, stages: int = 1, schedule: str = "", load_waves: int = 0
+) -> Any:
     """The values of a loop's variable; the options say how its loads are pipelined."""
     raise _outside("range")
 

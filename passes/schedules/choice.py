@@ -19,12 +19,10 @@ from hkc.passes.layouts import plain_layout
 from hkc.passes.register_budget import Budget, Held, plan_registers, waves_a_simd
 from hkc.passes.register_staging import goes_direct
 from hkc.passes.schedules import SCHEDULES
-from hkc.passes.schedules.loops import GemmLoop, Grid
+from hkc.passes.schedules.loops import MOST_STAGES, GemmLoop, Grid
 from hkc.targets import MfmaShape, Target
 
 AUTO = "auto"
-# Buffers of a pipelined copy: more would only lengthen the prologue.
-MOST_STAGES = 4
 # Accumulator registers a lane before more wavefronts are used: a quarter of the 512 (CDNA3 ISA 3.6.4) leaves two
 # wavefronts a SIMD room for operands and addresses.
 ACCUMULATOR_REGISTERS = 128

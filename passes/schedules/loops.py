@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mlir import ir
 
+from hkc.dialect.irdl import get_int, get_str
+from hkc.dialect.locations import span_of
 from hkc.dialect.ops import Load, Mma, Transpose
 from hkc.dialect.types import LdsType, tile_type
 from hkc.dtypes import DType
+from hkc.errors import HkcError
 
 Grid = tuple[int, int]  # rows x columns of wavefronts
+
+# Buffers of a pipelined copy: more would only lengthen the prologue.
+MOST_STAGES = 4
 
 # Attributes of a scheduled loop, in the program's own words but for the last: its grid of computing wavefronts and the
 # number of load waves.
@@ -45,6 +52,23 @@ class GemmLoop:
     def tile(self) -> str:
         """The accumulator's extents as text."""
         return f"{self.m}x{self.n}"
+
+
+def check_options(op: ir.Operation, known: Iterable[str]) -> None:
+    """Raises HkcError for a loop's schedule that is not ``known``, and numbers out of range."""
+    schedule, stages, load_waves = get_str(op, SCHEDULE), get_int(op, STAGES), get_int(op, LOAD_WAVES)
+    if schedule is not None and schedule not in known:
+        raise HkcError(f"unknown schedule {schedule!r}", span_of(op), expected=" or ".join(known), got=schedule)
+    if stages is not None and not 1 <= stages <= MOST_STAGES:
+        raise HkcError(
+            "a loop can't have that many stages",
+            span_of(op),
+            expected=f"1 to {MOST_STAGES}",
+            got=str(stages),
+            hint="stages counts LDS buffers of each staged tile",
+        )
+    if load_waves is not None and load_waves < 1:
+        raise HkcError("load_waves counts wavefronts", span_of(op), expected="1 or more", got=str(load_waves))
 
 
 def slot_type(load: ir.Operation) -> LdsType:

@@ -51,8 +51,9 @@ def test_what_each_pass_adds_first_appears_there(make: Make, gemm: str, arch: st
 
 def test_module_remembers_its_passes(make: Make, gemm: str) -> None:
     module = make(gemm, "gfx950", "insert-fences")
-    assert done(module) == tuple(NAMES[:4])
-    assert [p.name for p in remaining(module)] == NAMES[4:]
+    ran = NAMES.index("insert-fences") + 1
+    assert done(module) == tuple(NAMES[:ran])
+    assert [p.name for p in remaining(module)] == NAMES[ran:]
     assert arch_of(module) == "gfx950"
 
 
