@@ -147,8 +147,9 @@ def loop(
     structure.check_range(low, high, step, stages, schedule, load_waves)
     names = sorted(variables)
     inits = [variables[n] for n in names]
-    options = {"stages": stages, "schedule": schedule, "load_waves": load_waves}
-    made = structure.Loop((low, high, step), name, here(), names, inits, **options)
+    made = structure.Loop(
+        (low, high, step), name, here(), names, inits, stages=stages, schedule=schedule, load_waves=load_waves
+    )
     state = Variables(dict(zip(names, made.arguments, strict=True)))
     with made.point:
         yield made.variable, state

@@ -48,7 +48,7 @@ def _choose(
     waves = get_ints(kernel_of(module), "tile.waves")
     if waves is not None and (len(waves) != 2 or min(waves) < 1):
         waves = None  # assign-wave-roles says what is wrong
-    asked = Asked(get_str(op, SCHEDULE), get_int(op, STAGES), grid or waves, get_int(op, LOAD_WAVES))  # type: ignore[arg-type]
+    asked = Asked(get_str(op, SCHEDULE), get_int(op, STAGES), grid or waves, get_int(op, LOAD_WAVES))
     choice = choose(loop, asked, target)
     if isinstance(choice, Misfit):
         name = asked.schedule if asked.schedule not in (None, AUTO) else None

@@ -83,8 +83,8 @@ def plan_registers(
     item = loop.dtype.bytes
     accumulators = loop.m * loop.n // (computing * lanes)
     depth = shape.k * max(1, target.widest_lds_access // (shape.k * shape.m // lanes * item))
-    depth = min(depth, loop.k) if held.depth is None else loop.k * held.depth
-    operands = (loop.m / rows * held.left + loop.n / columns * held.right) * depth * item / (lanes * REGISTER)
+    read = min(depth, loop.k) if held.depth is None else loop.k * held.depth
+    operands = (loop.m / rows * held.left + loop.n / columns * held.right) * read * item / (lanes * REGISTER)
     copying = load_waves or computing
     staging = flight_registers(loop, copying, target) * (max(1, stages - 1) if held.by_stage else 1)
     if load_waves:  # roles: what a wavefront of either needs, the larger one counts
