@@ -22,8 +22,8 @@ def gemm(
     BM=lambda M, N: 16 if M <= 16 else 256 if min(M, N) >= 256 and M * N >= 2**24 else 128 if min(M, N) >= 512 else 64,
     BN=lambda M, N, BM: 16 if N <= 16 else 64 if M <= 16 else BM,
     BK=64,
-    STAGES=2,
-    SCHEDULE=lambda BM, BN: "pingpong" if BM * BN >= 2**16 else "uniform",
+    STAGES="auto",
+    SCHEDULE="auto",
     DTYPE=hk.bf16,
     TRANS: Literal["nn", "nt", "tn", "tt"] = "nt",
 ):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from hkc.dtypes import DTYPES, DType, dtype
 from hkc.errors import HkcError
 from hkc.lang import folding, syntax
-from hkc.lang.defaults import describe, evaluate_default, is_expression
+from hkc.lang.defaults import AUTO, describe, evaluate_default, is_expression
 
 
 def complete(
@@ -143,7 +143,8 @@ def _checked(constant: syntax.Constant, value: object, default: object) -> objec
         converted = float(converted)
     if not isinstance(converted, bool | int | float | str | DType):
         raise HkcError(f"{constant.name} can't be a {type(value).__name__}", constant.span, expected=_expected(default))
-    if default is not None and type(converted) is not type(default):
+    kinds = (str, int) if default == AUTO else (type(default),)
+    if default is not None and type(converted) not in kinds:
         raise HkcError(
             f"{constant.name}={_shown(value)} is not {_expected(default)}",
             constant.span,
@@ -162,12 +163,17 @@ def _shown(value: object) -> str:
 def _expected(default: object) -> str:
     if default is None:
         return "a number, a string, a bool or an element type"
+    if default == AUTO:
+        return f'"{AUTO}", another string or an integer'
     article = "an" if folding.kind_of(default)[0] in "aeiou" else "a"
     return f"{article} {folding.kind_of(default)}"
 
 
 def _from_text(text: str, default: object) -> object:
     """A text as what it most plainly is, seen from the default."""
+    if default == AUTO:
+        number = _number(text)
+        return number if isinstance(number, int) else text
     if isinstance(default, str):
         return text
     if isinstance(default, bool):

@@ -13,6 +13,8 @@ from hkc.dtypes import DTYPES, DType
 from hkc.errors import HkcError
 from hkc.lang import consteval, folding, syntax
 
+# A value that leaves a choice to the compiler; a constant with this default takes strings and integers.
+AUTO = "auto"
 # What a size counts as while it is unknown: so a compile without sizes takes the choice for the largest ones.
 # Sizes are i32 (hkc.arguments).
 UNBOUNDED = 2**31 - 1

@@ -13,6 +13,7 @@ from hkc.dialect.types import ViewType
 from hkc.dtypes import DType
 from hkc.errors import HkcError, Span
 from hkc.lang import scalars
+from hkc.lang.defaults import AUTO
 from hkc.lang.emit import CURSOR, here
 from hkc.lang.folding import I32
 from hkc.lang.operations import as_i32, is_constant
@@ -151,8 +152,7 @@ class Loop:
 _BOUNDS = ("a loop's first value", "a loop's end", "a loop's step")
 
 
-# What leaves stages or the schedule of a loop to the compiler, as leaving them out does.
-AUTO = "auto"
+# All of them left out, or stages and schedule given as "auto", leave the choice to the compiler.
 RANGE_OPTIONS = ("stages", "schedule", "load_waves")
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from hkc.lang.defaults import AUTO
 from hkc.passes.layouts import plain_layout
 from hkc.passes.register_budget import Budget, Held, plan_registers, waves_a_simd
 from hkc.passes.register_staging import goes_direct
@@ -22,7 +23,6 @@ from hkc.passes.schedules import SCHEDULES
 from hkc.passes.schedules.loops import MOST_STAGES, GemmLoop, Grid
 from hkc.targets import MfmaShape, Target
 
-AUTO = "auto"
 # Accumulator registers a lane before more wavefronts are used: a quarter of the 512 (CDNA3 ISA 3.6.4) leaves two
 # wavefronts a SIMD room for operands and addresses.
 ACCUMULATOR_REGISTERS = 128
@@ -58,8 +58,11 @@ class Plan:
         """The plan in a few words."""
         rows, columns = self.waves
         loaders = f" and {self.load_waves} load waves" if self.load_waves else ""
-        stages = f"{self.stages} stage{'s' * (self.stages != 1)}"
-        return f"{self.schedule}, {rows}x{columns} waves{loaders}, {stages}"
+        return f"{self.schedule}, {rows}x{columns} waves{loaders}, {_count(self.stages, 'stage')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 @dataclass(frozen=True)
@@ -174,9 +177,9 @@ def _stage_misfit(name: str, loop: GemmLoop, stages: int, copying: int, target: 
     if needed <= target.lds_bytes:
         return None
     fits = [s for s in range(least, most + 1) if lds_bytes(name, loop, s, copying, target) <= target.lds_bytes]
-    expected = f"at most {target.lds_bytes} bytes" + (f": {max(fits)} stages or fewer" if fits else "")
+    expected = f"at most {target.lds_bytes} bytes" + (f": {_count(max(fits), 'stage')} or fewer" if fits else "")
     return Misfit(
-        f"{stages} stage{'s' * (stages != 1)} need {needed} bytes of LDS, {target.arch} has {target.lds_bytes}",
+        f"{_count(stages, 'stage')} need {needed} bytes of LDS, {target.arch} has {target.lds_bytes}",
         expected,
         f"{needed} bytes",
     )
@@ -248,14 +251,14 @@ def plan_schedule(name: str, loop: GemmLoop, asked: Asked, target: Target) -> Pl
         return Misfit("it has no load waves", "no load_waves", str(asked.load_waves))
     shape = mfma_shape(loop, target)
     assert shape is not None
-    first: Misfit | None = None
+    misfits: list[Misfit] = []
     for grid in [asked.waves] if asked.waves is not None else candidate_grids(name, loop, target):
         plan = _plan_grid(name, loop, asked, grid, shape, target)
         if isinstance(plan, Plan):
             return plan
-        first = first or plan
-    assert first is not None
-    return first
+        misfits.append(plan)
+    # What a grid that divides the tile lacks says more than that others do not divide it.
+    return next((m for m in misfits if m.got != loop.tile), misfits[-1])
 
 
 def _idle(plan: Plan, loop: GemmLoop, target: Target) -> str | None:
