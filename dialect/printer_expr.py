@@ -188,6 +188,10 @@ class ExpressionPrinter:
             if inner is not None and inner.name == "arith.constant" and self.plan.free(inner):
                 return _wrap(self.constant(inner, bare=True), level)
             return self.text(scalar, level)
+        if op is not None and op in self.plan.met and op in self.plan.inlined:
+            if get_int(op, "axis") and self.plan.meets_a_tile(op, user):
+                return self.text(op.operands[0], level)
+            return f"{'row' if get_int(op, 'axis') else 'col'}({self.text(op.operands[0])})"
         return self.text(value, level)
 
     def _arith_negf(self, op: ir.Operation) -> Text:
@@ -265,6 +269,21 @@ class ExpressionPrinter:
                 return f"zeros({shape})", POSTFIX
             return f"full({text}, {shape})", POSTFIX
         return f"full({self.text(op.operands[0])}, {shape})", POSTFIX
+
+    def _tile_reduce(self, op: ir.Operation) -> Text:
+        name = f"{'row' if get_int(op, 'axis') else 'col'}_{get_str(op, 'kind')}"
+        return f"{name}({self.text(op.operands[0])})", POSTFIX
+
+    def _tile_broadcast(self, op: ir.Operation) -> Text:
+        axis, type_ = get_int(op, "axis") or 0, parse_type(op.results[0].type)
+        assert isinstance(type_, TileType)
+        return f"{'row' if axis else 'col'}({self.text(op.operands[0])}, {type_.shape[1 - axis]})", POSTFIX
+
+    def _tile_index(self, op: ir.Operation) -> Text:
+        type_ = parse_type(op.results[0].type)
+        assert isinstance(type_, TileType)
+        name = "index" if type_.rank == 1 else ("col_index" if get_int(op, "axis") else "row_index")
+        return f"{name}({', '.join(map(str, type_.shape))})", POSTFIX
 
     def _tile_transpose(self, op: ir.Operation) -> Text:
         return f"{self.text(op.operands[0], POSTFIX)}.T", POSTFIX

@@ -33,7 +33,7 @@ EXPRESSIONS = frozenset(
         ),
         *(f"tile.{n}" for n in ("add", "sub", "mul", "div", "max", "min", "neg", "abs", "exp", "exp2", "log", "log2")),
         *(f"tile.{n}" for n in ("sqrt", "rsqrt", "compare", "select", "lds_alloc", "lds_slot", "lds_read")),
-        *("tile.copy", "tile.lds_write"),
+        *("tile.copy", "tile.lds_write", "tile.reduce", "tile.broadcast", "tile.index"),
     }
 )
 SPLATTED = frozenset(f"tile.{n}" for n in ("add", "sub", "mul", "div", "max", "min", "compare", "select", "store"))
@@ -83,12 +83,14 @@ class Plan:
         self.modulo: dict[ir.Operation, Modulo] = {}
         self.parts: dict[ir.Operation, ir.Operation] = {}
         self.scalar_splats: set[ir.Operation] = set()
+        self.met: set[ir.Operation] = set()
         self._number(function)
         self.lowered = any(op.name not in EXPRESSIONS and op.name not in STATEMENTS for op in self.index)
         for op in list(self.index):
             self._find_modulo(op)
         for op in list(self.index):
             self._find_splats(op)
+            self._find_met(op)
         for op in reversed(list(self.index)):
             self._decide(op)
 
@@ -172,6 +174,33 @@ class Plan:
         while between is not None and between != full and (between in made or between.name == "arith.constant"):
             between = self.before[between]
         return between is not None and between == full
+
+    # Vectors that became tiles
+
+    def _find_met(self, op: ir.Operation) -> None:
+        """Finds the tile.broadcast operands of ``op`` that the text writes without an extent: those made right before
+        it, as the front end does when a vector meets a tile."""
+        if op.name not in SPLATTED or op.name == "tile.store":
+            return
+        at = self.before[op]
+        while at is not None and (at in self.scalar_splats or at.name == "arith.constant"):
+            at = self.before[at]
+        found = []
+        for value in reversed(list(op.operands)):
+            made = defining(value)
+            if made is not None and made.name == "tile.broadcast" and self._temporary(made):
+                if made != at:
+                    break
+                found.append(made)
+                at = self.before[made]
+        tiles = [d for v in op.operands if (d := defining(v)) not in found and d not in self.scalar_splats]
+        if tiles or {int(d.attributes["axis"]) for d in found} == {0, 1}:
+            self.met.update(found)
+
+    def meets_a_tile(self, op: ir.Operation, user: ir.Operation) -> bool:
+        """Whether another operand of ``user`` is a 2-D tile by itself, so that the vector of ``op`` is a row of it."""
+        others = (defining(v) for v in user.operands if v != op.results[0])
+        return any(d not in self.met and d not in self.scalar_splats for d in others)
 
     # Inlining
 

@@ -25,6 +25,7 @@ from mlir import ir
 
 from hkc.dialect.context import make_context
 from hkc.dialect.locations import make_loc
+from hkc.dialect.ops import REDUCTIONS
 from hkc.dialect.types import ViewType
 from hkc.dialect.verify import verify_module
 from hkc.dtypes import DType
@@ -56,6 +57,13 @@ minimum = FUNCTIONS["min"]
 maximum = FUNCTIONS["max"]
 exp, exp2, log, log2, sqrt, rsqrt, absolute = (
     FUNCTIONS[name] for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")
+)
+row, col, index = (FUNCTIONS[name] for name in ("row", "col", "index"))
+row_index, col_index = (FUNCTIONS[name] for name in ("row_index", "col_index"))
+row_sum, row_prod, row_max, row_min = (FUNCTIONS[f"row_{kind}"] for kind in REDUCTIONS)
+col_sum, col_prod, col_max, col_min = (FUNCTIONS[f"col_{kind}"] for kind in REDUCTIONS)
+row_argmax, row_argmin, col_argmax, col_argmin = (
+    FUNCTIONS[name] for name in ("row_argmax", "row_argmin", "col_argmax", "col_argmin")
 )
 
 
@@ -256,11 +264,20 @@ __all__ = [
     "block",
     "cdiv",
     "choose",
+    "col",
+    "col_argmax",
+    "col_argmin",
+    "col_index",
+    "col_max",
+    "col_min",
+    "col_prod",
+    "col_sum",
     "copy",
     "dim",
     "exp",
     "exp2",
     "full",
+    "index",
     "kernel",
     "lds",
     "load",
@@ -271,6 +288,14 @@ __all__ = [
     "minimum",
     "ordered_block",
     "read",
+    "row",
+    "row_argmax",
+    "row_argmin",
+    "row_index",
+    "row_max",
+    "row_min",
+    "row_prod",
+    "row_sum",
     "rsqrt",
     "sqrt",
     "store",

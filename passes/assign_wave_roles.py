@@ -17,8 +17,8 @@ from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.access import longest_run
-from hkc.passes.infer_layouts import PLAIN, layout_classes
-from hkc.passes.layouts import WaveSplit, divides, flip, parse_layout, plain_layout
+from hkc.passes.infer_layouts import PLAIN, Slice, layout_classes
+from hkc.passes.layouts import Layout, WaveSplit, divides, flip, parse_layout, plain_layout
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_budget import REGISTER
 from hkc.passes.schedules.choice import USUAL_WAVES, grids_of, usual_count
@@ -45,16 +45,20 @@ def with_split(layout: str, waves: tuple[int, int]) -> str:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A value with its tile type and the longest run that it may have in a plain layout."""
+    """A value with its tile type and the longest run that it may have in a plain layout; of a vector that is a slice
+    of tiles, those tiles and the axes that it lies along."""
 
     value: ir.Value
     type: TileType
     run: int
+    slice_of: tuple[tuple[_Tile, Slice], ...] = ()
 
 
 def _laid_out(tile: _Tile, waves: tuple[int, int]) -> TileType | None:
     """The type with its layout spread over the wavefronts, None where it does not divide."""
     type_ = tile.type
+    if tile.slice_of:
+        return _sliced(tile, waves)
     if type_.layout in (PLAIN, flip(PLAIN)):
         flipped = type_.layout != PLAIN
         shape = type_.shape[::-1] if flipped else type_.shape
@@ -65,6 +69,29 @@ def _laid_out(tile: _Tile, waves: tuple[int, int]) -> TileType | None:
     text = with_split(type_.layout or "", waves)
     shape = type_.shape if type_.rank == 2 else (1, *type_.shape)
     return replace(type_, layout=text) if divides(parse_layout(text), (shape[0], shape[1])) else None
+
+
+def _sliced(vector: _Tile, waves: tuple[int, int]) -> TileType | None:
+    """A vector's type as a slice of its tiles; None where one of them does not divide. Raises HkcError if they ask
+    for different lanes."""
+    found: tuple[Layout, Slice] | None = None
+    for tile, known in vector.slice_of:
+        whole = _laid_out(tile, waves)
+        if whole is None:
+            return None
+        layout = parse_layout(whole.layout or "").sliced(known.axis)
+        if found is not None and found[0].places() != layout.places():
+            raise HkcError(
+                "a vector is used along two tiles whose rows or columns lie on different lanes",
+                span_of(known.use),
+                expected=found[0].text(),
+                got=layout.text(),
+                notes=[("the other tile is used here", span_of(found[1].use))],
+                hint="pass the vector through memory between the two uses, or use tiles of one shape",
+            )
+        found = found or (layout, known)
+    assert found is not None
+    return replace(vector.type, layout=found[0].text())
 
 
 def _tiles(function: ir.Operation, target: Target) -> list[_Tile]:
@@ -80,7 +107,11 @@ def _tiles(function: ir.Operation, target: Target) -> list[_Tile]:
                 root, _ = classes.find(value)
                 runs[root] = min(runs.get(root, longest_run(type_, target)), longest_run(type_, target))
                 found.append((value, type_, root))
-    return [_Tile(value, type_, runs[root]) for value, type_, root in found]
+    tiles = {value: _Tile(value, type_, runs[root]) for value, type_, root in found}
+    vectors = {value: classes.slices_of(value) for value in tiles} if classes.slices else {}
+    for value, slices in vectors.items():
+        tiles[value] = replace(tiles[value], slice_of=tuple((tiles[known.tile], known) for known in slices))
+    return list(tiles.values())
 
 
 def _fits(tiles: list[_Tile], waves: tuple[int, int], target: Target) -> ir.Value | None:
@@ -91,7 +122,7 @@ def _fits(tiles: list[_Tile], waves: tuple[int, int], target: Target) -> ir.Valu
         moved = value.owner.name in ("tile.load", "tile.lds_read") if not _is_argument(value) else False
         if _laid_out(tile, waves) is None:
             return value
-        if moved and plain_layout(tile.type.shape, count, longest_run(tile.type, target)) is None:
+        if moved and not tile.slice_of and plain_layout(tile.type.shape, count, longest_run(tile.type, target)) is None:
             return value
     return None
 

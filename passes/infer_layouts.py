@@ -2,7 +2,8 @@
 
 Matmuls fix the layouts of their operands and accumulators; element-wise ops, casts, loops and branches keep one
 layout; a transpose flips it. What nothing fixes is `rows`. Tiles that must share a layout form a class (union-find
-with a "transposed" parity); a class with two different fixed layouts is an error that names both uses.
+with a "transposed" parity); a class with two different fixed layouts is an error that names both uses. A vector that
+a tile is reduced to, or that is broadcast over one, is a slice of that tile's layout.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
+from hkc.dialect.irdl import get_int
 from hkc.dialect.locations import span_of
 from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
-from hkc.passes.layouts import flip
+from hkc.passes.layouts import flip, slice_kind
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.supported import check_elements
 from hkc.targets import MfmaShape, Target
@@ -32,12 +34,23 @@ class Anchor:
     role: str
 
 
+@dataclass(frozen=True)
+class Slice:
+    """A vector that lies along ``axis`` of a tile."""
+
+    vector: ir.Value
+    tile: ir.Value
+    axis: int
+    use: ir.Operation
+
+
 class Classes:
-    """Union-find over values; each value is its root's layout, transposed or not."""
+    """Union-find over values; each value is its root's layout, transposed or not, or a slice of a tile's."""
 
     def __init__(self) -> None:
         self.parent: dict[ir.Value, tuple[ir.Value, bool]] = {}
         self.anchors: dict[ir.Value, Anchor] = {}
+        self.slices: list[Slice] = []
 
     def find(self, value: ir.Value) -> tuple[ir.Value, bool]:
         flipped = False
@@ -75,8 +88,15 @@ class Classes:
                 hint="load the tile again for the second use, or pass it through LDS: write(x, s[0]) ... read(s[0])",
             )
 
+    def slices_of(self, value: ir.Value) -> list[Slice]:
+        """The tiles that a vector is a slice of."""
+        root, _ = self.find(value)
+        return [known for known in self.slices if self.find(known.vector)[0] == root]
+
     def layout(self, value: ir.Value) -> str:
         root, flipped = self.find(value)
+        if root not in self.anchors and (slices := self.slices_of(value)):
+            return slice_kind(self.layout(slices[0].tile), slices[0].axis)
         layout = self.anchors[root].layout if root in self.anchors else PLAIN
         return flip(layout) if flipped else layout
 
@@ -127,6 +147,12 @@ def _relate(op: ir.Operation, classes: Classes) -> None:
             _unite_tiles([result, *(end.operands[index] for end in ends)], classes)
     elif name == "tile.transpose":
         classes.unite(op.operands[0], op.results[0], transposed=True)
+    elif name in ("tile.reduce", "tile.broadcast"):
+        axis = get_int(op, "axis") or 0
+        source, out = op.operands[0], op.results[0]
+        reduced = name == "tile.reduce"
+        vector, tile = (out, source) if reduced else (source, out)
+        classes.slices.append(Slice(vector, tile, 1 - axis if reduced else axis, op))
     elif name.startswith("tile.") and name != "tile.mma" and len(op.results) == 1 and _is_tile(op.results[0]):
         _unite_tiles([op.results[0], *op.operands], classes)
 

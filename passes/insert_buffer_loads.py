@@ -5,7 +5,8 @@
    target has 16-byte ones, else buffer loads and LDS writes (``register_staging.py``).
 3. Every other load and store is split into a wide path and one that goes element by element, chosen at run time by a
    condition that is the same for the whole workgroup.
-4. Each LDS tile gets the layout that the solver finds for its readers and writers (``swizzle_solver.py``), and the sum
+4. Reductions across wavefronts go through LDS (``split_reductions.py``).
+5. Each LDS tile gets the layout that the solver finds for its readers and writers (``swizzle_solver.py``), and the sum
    is checked against the target's LDS.
 """
 
@@ -33,6 +34,7 @@ from hkc.passes.lds_orientation import accesses_of, orient, set_layout
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_staging import stage_through_registers
 from hkc.passes.roles import roles_of
+from hkc.passes.split_reductions import split_reductions
 from hkc.passes.staging import stage_operands
 from hkc.passes.supported import check_registers
 from hkc.passes.swizzle import is_chosen, parse_swizzle
@@ -44,9 +46,10 @@ CONFLICTS = "tile.lds_conflicts"
 
 
 def insert_buffer_loads(module: ir.Module, target: Target) -> None:
-    """Runs the four steps of the module's text."""
+    """Runs the steps of the module's text."""
     function = kernel_of(module)
     roles = roles_of(function)
+    split_reductions(function)
     stage_operands(module, roles, target)
     orient(function, roles.copying, target)
     stage_through_registers(module, roles, target)

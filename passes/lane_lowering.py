@@ -13,6 +13,7 @@ from hkc.dialect.types import lds_type, view_type
 from hkc.passes import grid_order
 from hkc.passes import scalars as s
 from hkc.passes.access import DWORD
+from hkc.passes.lane_swaps import swapped
 from hkc.passes.rebuild import Handler, Rebuilder
 from hkc.targets import Target
 
@@ -71,6 +72,10 @@ def ordered_block(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 def lane_id(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     return [s.value(s.bits(_thread(), 0, (lowering.target.wavefront - 1).bit_length()))]
+
+
+def lane_swap(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
+    return [swapped(lowering.one(op.operands[0]), get_int(op, "mask") or 0, lowering.target)]
 
 
 def wave_id(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
@@ -301,6 +306,7 @@ HANDLERS: dict[str, Handler] = {
     ops.BlockId.name: block_id,
     ops.OrderedBlock.name: ordered_block,
     ops.LaneId.name: lane_id,
+    ops.LaneSwap.name: lane_swap,
     ops.WaveId.name: wave_id,
     ops.Dim.name: dim,
     ops.SubView.name: subview,

@@ -11,6 +11,8 @@ Wavefronts split an axis into equal contiguous parts. Texts:
     b(16x16x16*2).t  the transpose of a tile in that layout
     rows             plain: runs along a row; `rows(8,16)` once the run (8) and the lanes a row (16) are chosen
     block(8,4,8)     blocks of 8 rows x 4 columns a lane, 8 lanes side by side
+    d(16x16).down    a vector with an element for each row of such a tile: each lane holds those of its rows
+    d(16x16).across  the same with an element for each column
     ... by 2/2,1/1   after `assign-wave-roles`: an axis is split by COUNT wavefronts; index = wave / DIVISOR % COUNT
 
 Source of the MFMA layouts: AMD CDNA3 and CDNA4 ISA manuals, 7.1.4.
@@ -26,6 +28,9 @@ from functools import cache
 from hkc.errors import InternalError
 
 Step = tuple[int, int]
+
+# Suffixes of the layouts of vectors along axis 0 and axis 1 of a tile.
+SLICES = ("down", "across")
 
 LANE_BITS = 6  # 64 lanes
 _FREE_BITS = 16  # no tile is larger along an axis
@@ -84,6 +89,25 @@ class Layout:
             run *= 2
         return run
 
+    def sliced(self, axis: int) -> Layout:
+        """The layout of vectors along ``axis`` of a tile in this one. Lanes and wavefronts that hold the same places
+        of that axis hold the same elements. Of a 2-D tile each row is such a vector."""
+        return Layout(
+            slice_kind(self.kind, axis),
+            (1, self.fragment[axis]),
+            tuple((0, step[axis]) for step in self.lanes),
+            tuple((0, step[axis]) for step in self.items if step[axis]),
+            (WaveSplit(), self.split[axis]),
+        )
+
+    def places(self) -> tuple[object, ...]:
+        """Which lane of which wavefront holds what: equal for layouts that differ in name only."""
+        return self.fragment, self.lanes, self.items, self.split
+
+    def idle_lanes(self) -> int:
+        """The lane bits that tell apart lanes with the same elements."""
+        return sum(1 << bit for bit, step in enumerate(self.lanes) if step == (0, 0))
+
 
 def _combine(steps: tuple[Step, ...], index: int) -> Step:
     row = column = 0
@@ -96,6 +120,13 @@ def _combine(steps: tuple[Step, ...], index: int) -> Step:
 def flip(kind: str) -> str:
     """The layout text of the transposed tile (without wave split)."""
     return kind.removesuffix(".t") if kind.endswith(".t") else f"{kind}.t"
+
+
+def slice_kind(kind: str, axis: int) -> str:
+    """The layout text of a vector along ``axis`` of a tile in layout ``kind`` (both without wave split)."""
+    if kind.endswith(".t"):
+        kind, axis = flip(kind), 1 - axis
+    return f"{kind}.{SLICES[axis]}"
 
 
 def _bits(count: int) -> int:
@@ -146,7 +177,10 @@ def _block(down: int, run: int, across: int) -> Layout:
     return Layout(f"block({down},{run},{across})", fragment, lanes, _along(1, 1, run) + _along(0, 1, down))
 
 
-_TEXT = re.compile(r"(?P<name>ds|d|a|b|rows|block)\((?P<numbers>[\dx*,]+)\)(?P<t>\.t)?(?: by (?P<split>[\d/,]+))?")
+_TEXT = re.compile(
+    r"(?P<name>ds|d|a|b|rows|block)\((?P<numbers>[\dx*,]+)\)(?P<t>\.t)?"
+    r"(?:\.(?P<slice>down|across))?(?: by (?P<split>[\d/,]+))?"
+)
 _MAKERS: dict[str, Callable[..., Layout]] = {
     "d": _accumulator,
     "ds": _swapped,
@@ -167,6 +201,8 @@ def parse_layout(text: str) -> Layout:
     layout = _MAKERS[match["name"]](*numbers)
     if match["t"]:
         layout = layout.transposed()
+    if match["slice"]:
+        layout = layout.sliced(SLICES.index(match["slice"]))
     if match["split"]:
         first, second = (WaveSplit(*map(int, s.split("/"))) for s in match["split"].split(","))
         layout = replace(layout, split=(first, second))

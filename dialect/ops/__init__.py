@@ -40,6 +40,7 @@ from hkc.dialect.ops.lane import (
     LaneLdsStore,
     LaneLoad,
     LaneStore,
+    LaneSwap,
     ViewPointer,
     ViewStride,
 )
@@ -63,6 +64,7 @@ from hkc.dialect.ops.memory import (
     SubView,
 )
 from hkc.dialect.ops.sync import Barrier, ScheduleBarrier, SetPriority, Wait, Waitcnt, WaveId
+from hkc.dialect.ops.vectors import REDUCTIONS, Broadcast, Index, Reduce, ReduceParts
 
 OPS: tuple[type[Op], ...] = (
     *(BlockId, OrderedBlock, Dim, SubView, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),
@@ -70,8 +72,9 @@ OPS: tuple[type[Op], ...] = (
     *(Wait, Waitcnt, Barrier, SetPriority, ScheduleBarrier, WaveId),
     *(Full, Mma, Transpose, Cast, Add, Sub, Mul, Div, Max, Min),
     *(Neg, Abs, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Compare, Select, Part, Join),
+    *(Reduce, ReduceParts, Broadcast, Index),
     *(LaneId, ViewPointer, ViewStride, DescribeView, LaneLoad, LaneStore, LaneBufferLoad, LaneBufferStore),
-    *(LaneLdsLoad, LaneLdsLoadTransposed, LaneLdsStore, LaneLdsCopy),
+    *(LaneLdsLoad, LaneLdsLoadTransposed, LaneLdsStore, LaneLdsCopy, LaneSwap),
 )
 
 _BY_NAME = {cls.name: cls for cls in OPS}
@@ -82,4 +85,4 @@ def op_class(op: ir.Operation | ir.OpView) -> type[Op] | None:
     return _BY_NAME.get(op.operation.name)
 
 
-__all__ = [cls.__name__ for cls in OPS] + ["OPS", "Op", "op_class"]
+__all__ = [cls.__name__ for cls in OPS] + ["OPS", "REDUCTIONS", "Op", "op_class"]

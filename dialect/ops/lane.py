@@ -31,6 +31,19 @@ class LaneId(Op):
         return cls.create([], [_i32()]).result
 
 
+class LaneSwap(Op):
+    """The value that lane (lane XOR ``mask``) holds; all lanes must be active."""
+
+    name = "tile.lane_swap"
+    operands = (operand("value", ANY),)
+    results = (result(ANY),)
+    attributes = (attribute("mask", "int"),)
+
+    @classmethod
+    def build(cls, value: ir.Value, mask: int) -> ir.Value:
+        return cls.create([value], [value.type], mask=mask).result
+
+
 class ViewPointer(Op):
     """A view's base address as an integer."""
 

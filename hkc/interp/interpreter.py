@@ -22,7 +22,7 @@ from hkc.dialect.ops import op_class
 from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
-from hkc.interp import pieces, tile_ops
+from hkc.interp import pieces, reductions, tile_ops
 from hkc.interp.scalar_ops import Fault, make_evaluator
 from hkc.interp.values import Lds, Tile, View
 from hkc.passes import grid_order
@@ -353,6 +353,10 @@ _OPS: dict[str, Callable[[ir.Operation], _Function]] = {
     "tile.cast": _cast,
     "tile.compare": _compare,
     "tile.select": _plain(tile_ops.select),
+    "tile.reduce": lambda op: _bound(reductions.reduce(op)),
+    "tile.reduce_parts": lambda op: _bound(reductions.reduce_parts(op)),
+    "tile.broadcast": lambda op: _bound(reductions.broadcast(op)),
+    "tile.index": lambda op: _bound(reductions.index(op)),
     **{name: _plain(function) for name, function in tile_ops.BINARY.items()},
     **{name: _plain(function) for name, function in tile_ops.UNARY.items()},
 }

@@ -129,7 +129,9 @@ def _monotone(function: Callable[[Floats], Floats], units: float, slope: float =
             below = np.abs(value - function(source.value - source.error))
             # Outside the domain (a logarithm that may have seen a negative number) anything can come out.
             error = np.nan_to_num(np.maximum(above, below), nan=np.inf, posinf=np.inf)
-        allowed = units + (slope * np.abs(source.value) if slope else 0.0)
+        allowed: Bound = units
+        if slope:
+            allowed = units + slope * np.where(np.isinf(source.value), 0.0, np.abs(source.value))
         if source.dtype.mantissa < DTYPES["f32"].mantissa:
             # Computed in f32, then rounded to the narrow type.
             allowed = 0.5 + (allowed + 0.5) * 2.0 ** (source.dtype.mantissa - DTYPES["f32"].mantissa)

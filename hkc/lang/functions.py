@@ -6,12 +6,13 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+from hkc.dialect.ops import REDUCTIONS
 from hkc.dtypes import DTYPES
 from hkc.errors import HkcError, Span
-from hkc.lang import memory, operations
+from hkc.lang import memory, operations, vectors
 from hkc.lang.emit import here
 
 
@@ -37,6 +38,31 @@ def _math(name: str) -> Callable[[Any], Any]:
     return function
 
 
+def row(v: Any, rows: Any = None, /) -> Any:
+    """A vector as every row of a tile."""
+    return vectors.spread(v, 1, *(() if rows is None else (rows,)))
+
+
+def col(v: Any, columns: Any = None, /) -> Any:
+    """A vector as every column of a tile."""
+    return vectors.spread(v, 0, *(() if columns is None else (columns,)))
+
+
+def index(length: Any, /) -> Any:
+    """0, 1, 2, ... as a vector of i32."""
+    return vectors.index(0, length)
+
+
+def row_index(rows: Any, columns: Any, /) -> Any:
+    """A tile of i32: each element is the number of its row."""
+    return vectors.index(0, rows, columns)
+
+
+def col_index(rows: Any, columns: Any, /) -> Any:
+    """A tile of i32: each element is the number of its column."""
+    return vectors.index(1, rows, columns)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "block": memory.block,
     "ordered_block": memory.ordered_block,
@@ -48,6 +74,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "zeros": memory.zeros,
     "full": memory.full,
     "where": operations.where,
+    **{f"row_{kind}": partial(vectors.reduce, kind, 1) for kind in REDUCTIONS},
+    **{f"col_{kind}": partial(vectors.reduce, kind, 0) for kind in REDUCTIONS},
+    **{f"row_arg{kind}": partial(vectors.extreme_index, kind, 1) for kind in ("max", "min")},
+    **{f"col_arg{kind}": partial(vectors.extreme_index, kind, 0) for kind in ("max", "min")},
+    "row": row,
+    "col": col,
+    "index": index,
+    "row_index": row_index,
+    "col_index": col_index,
     **{name: _math(name) for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")},
     "lds": memory.lds,
     "copy": memory.copy,
@@ -70,6 +105,12 @@ USAGE = {
     "zeros": "zeros(rows, columns, dtype) or zeros(length, dtype)",
     "full": "full(value, rows, columns, dtype) or full(value, length, dtype)",
     "where": "where(condition, x, y)",
+    **{f"{line}_{kind}": f"{line}_{kind}(x)" for line in ("row", "col") for kind in (*REDUCTIONS, "argmax", "argmin")},
+    "row": "row(v) or row(v, rows)",
+    "col": "col(v) or col(v, columns)",
+    "index": "index(length)",
+    "row_index": "row_index(rows, columns)",
+    "col_index": "col_index(rows, columns)",
     **{name: f"{name}(x)" for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")},
     "lds": "lds(buffers, rows, columns, dtype)",
     "copy": "copy(A[m : m + BM, k : k + BK], slot, when=condition)",

@@ -92,6 +92,91 @@ def where(condition: Value, x: Value, y: Value) -> Value:
     raise _outside("where")
 
 
+def row_sum(x: Value) -> Value:
+    """The sum of each row."""
+    raise _outside("row_sum")
+
+
+def row_prod(x: Value) -> Value:
+    """The product of each row."""
+    raise _outside("row_prod")
+
+
+def row_max(x: Value) -> Value:
+    """The largest element of each row; NaN if any is NaN."""
+    raise _outside("row_max")
+
+
+def row_min(x: Value) -> Value:
+    """The smallest element of each row; NaN if any is NaN."""
+    raise _outside("row_min")
+
+
+def row_argmax(x: Value) -> Value:
+    """Where the largest element of each row is: the first of equal ones."""
+    raise _outside("row_argmax")
+
+
+def row_argmin(x: Value) -> Value:
+    """Where the smallest element of each row is: the first of equal ones."""
+    raise _outside("row_argmin")
+
+
+def col_sum(x: Value) -> Value:
+    """The sum of each column."""
+    raise _outside("col_sum")
+
+
+def col_prod(x: Value) -> Value:
+    """The product of each column."""
+    raise _outside("col_prod")
+
+
+def col_max(x: Value) -> Value:
+    """The largest element of each column; NaN if any is NaN."""
+    raise _outside("col_max")
+
+
+def col_min(x: Value) -> Value:
+    """The smallest element of each column; NaN if any is NaN."""
+    raise _outside("col_min")
+
+
+def col_argmax(x: Value) -> Value:
+    """Where the largest element of each column is: the first of equal ones."""
+    raise _outside("col_argmax")
+
+
+def col_argmin(x: Value) -> Value:
+    """Where the smallest element of each column is: the first of equal ones."""
+    raise _outside("col_argmin")
+
+
+def row(v: Value, rows: int = ...) -> Value:  # type: ignore[assignment]
+    """A vector as every row of a tile: of one with so many rows, else of the tile that it meets."""
+    raise _outside("row")
+
+
+def col(v: Value, columns: int = ...) -> Value:  # type: ignore[assignment]
+    """A vector as every column of a tile: of one with so many columns, else of the tile that it meets."""
+    raise _outside("col")
+
+
+def index(length: int) -> Value:
+    """0, 1, 2, ... as a vector of i32."""
+    raise _outside("index")
+
+
+def row_index(rows: int, columns: int) -> Value:
+    """A tile of i32: each element is the number of its row."""
+    raise _outside("row_index")
+
+
+def col_index(rows: int, columns: int) -> Value:
+    """A tile of i32: each element is the number of its column."""
+    raise _outside("col_index")
+
+
 def exp(x: Value) -> Value:
     """e to the x."""
     raise _outside("exp")

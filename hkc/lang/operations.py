@@ -11,10 +11,10 @@ from hkc.dialect import ops
 from hkc.dialect.types import TileType
 from hkc.dtypes import DType
 from hkc.errors import HkcError
-from hkc.lang import folding, scalars
+from hkc.lang import folding, scalars, vectors
 from hkc.lang.emit import emit, here
 from hkc.lang.folding import CONSTANT_TYPES, F32, I1, I32, truth
-from hkc.lang.values import Lds, Scalar, Tile, Token, View, describe_type
+from hkc.lang.values import Lds, Scalar, Spread, Tile, Token, View, describe_type
 
 PREDICATES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 _TILE_OPS: dict[str, type[Any]] = {
@@ -46,8 +46,10 @@ def binary(operator: str, left: Any, right: Any) -> Any:
     if is_constant(left) and is_constant(right):
         return folding.fold_binary(operator, left, right)
     for value in (left, right):
-        if not is_constant(value) and not isinstance(value, Scalar | Tile):
+        if not is_constant(value) and not isinstance(value, Scalar | Tile | Spread):
             raise HkcError(f"'{operator}' of {describe_type(value)}", here(), hint=_instead(value))
+    if operator != "@":
+        left, right = vectors.meet([left, right])
     if isinstance(left, Tile) or isinstance(right, Tile):
         return _tile_binary(operator, left, right)
     return scalars.binary(operator, left, right)
@@ -283,6 +285,7 @@ def where(test: Any, then: Any, otherwise: Any) -> Any:
             expected="a comparison of tiles",
             hint=hint,
         )
+    test, then, otherwise = vectors.meet([test, then, otherwise])
     tiles = [v for v in (then, otherwise) if isinstance(v, Tile)]
     if tiles:
         like = tiles[0].type

@@ -51,8 +51,8 @@ class Value:
         )
 
 
-class Arithmetic(Value):
-    """Operators of scalars and tiles."""
+class Operators:
+    """Python's operators, as those of the language."""
 
     __slots__ = ()
 
@@ -129,6 +129,12 @@ class Arithmetic(Value):
         return to(self, dtype)
 
 
+class Arithmetic(Operators, Value):
+    """A scalar or tile."""
+
+    __slots__ = ()
+
+
 class Scalar(Arithmetic):
     """A scalar: i32, i64, f32 or i1, or a narrow float on its way into a tile."""
 
@@ -182,6 +188,15 @@ class Tile(Arithmetic):
 
         fused = accumulate(self, other)
         return self._do("+", other) if fused is None else fused
+
+
+class Spread(Operators):
+    """A vector as the columns (axis 0) or rows (axis 1) of the tile that it meets in an expression."""
+
+    __slots__ = ("axis", "vector")
+
+    def __init__(self, vector: Tile, axis: int) -> None:
+        self.vector, self.axis = vector, axis
 
 
 class View(Value):
@@ -256,6 +271,8 @@ def describe_type(value: object) -> str:
         if isinstance(value, View):
             return f"a view of {value.type.dtype.name}"
         return f"a {value.type}"
+    if isinstance(value, Spread):
+        return f"a {'row' if value.axis else 'column'} of {value.vector.shape[0]} {value.vector.dtype.name}"
     if value is None:
         return "nothing"
     from hkc.lang.folding import describe

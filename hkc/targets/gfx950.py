@@ -20,6 +20,16 @@ TARGET = Target(
     widest_lds_access=16,  # CDNA4 ISA 11.3: ds_read_b128
     lds_direct_bytes=16,  # CDNA4 ISA 9.1.9: LDS-direct buffer loads of up to 16 bytes a lane
     lds_transpose_bytes=2,  # CDNA4 ISA 11.4: ds_read_b64_tr_b16
+    lane_swaps=(
+        1,
+        2,
+        3,
+        7,
+        8,
+        15,
+        16,
+        32,
+    ),  # CDNA4 ISA 12.12.1: DPP quad_perm, row_half_mirror, row_ror:8, row_mirror; permlane16/32 swaps
     buffer_resource_word3=0x27000,  # CDNA4 ISA 9.1.8: 32-bit data format, raw; what LLVM's own lowering uses
     # Shapes: CDNA4 ISA 7.1; cycles: CDNA4 ISA table 28 (4 cycles a pass).
     mfma=(

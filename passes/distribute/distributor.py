@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mlir import ir
+from mlir.dialects import arith, scf
 
 from hkc.dialect.ops import Dim, LaneId, ViewStride, WaveId
 from hkc.dialect.types import TileType, TokenType, tile_type, try_parse_type
 from hkc.dtypes import DType
 from hkc.passes import scalars as s
-from hkc.passes.layouts import Distribution, Layout, Step, distribute
+from hkc.passes.layouts import Distribution, Layout, Step, WaveSplit, distribute
 from hkc.passes.rebuild import Handler, Rebuilder
 from hkc.passes.roles import Roles
 from hkc.targets import Target
@@ -136,6 +138,25 @@ class Distributor(Rebuilder):
             return place
 
         return self.once(key, make)
+
+    @contextmanager
+    def once_each(self, dist: Distribution) -> Iterator[None]:
+        """What is built inside runs on one lane for each element: the first of those that hold the same ones."""
+        idle, splits = dist.layout.idle_lanes(), dist.layout.split
+        if not idle and splits[0].count * splits[1].count == self.waves[0] * self.waves[1]:
+            yield
+            return
+        branch = scf.IfOp(self._is_first(idle, splits), [])
+        with ir.InsertionPoint(branch.then_block):
+            yield
+            scf.YieldOp([])
+
+    def _is_first(self, idle: int, splits: tuple[WaveSplit, WaveSplit]) -> ir.Value:
+        first: s.Scalar = 0
+        for split in splits:
+            first = s.add(first, s.mul(s.mod(s.div(self.wave, split.divisor), split.count), split.divisor))
+        conditions = [s.holds("eq", self.wave, first)] if self.waves != (1, 1) else []
+        return s.both([*conditions, s.compare("eq", arith.AndIOp(self.lane, self.constant(idle)).result, 0)])
 
     def size(self, view: ir.Value, axis: int) -> s.Scalar:
         """A view's size along an axis, i32."""

@@ -107,10 +107,11 @@ def buffer_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     view, *offsets = [d.one(v) for v in list(op.operands)[1:]]
     wide = _Wide(d, view, offsets, type_)
     dist = distribution(type_)
-    for (row, column), vector in zip(dist.fragments, vectors, strict=True):
-        for run in runs(dist.layout, longest_run(type_, d.target)):
-            offset = wide.offset((row + run.step[0], column + run.step[1]))
-            LaneBufferStore.build(part(vector, run.first, run.count), wide.descriptor, offset, wide.scalar)
+    with d.once_each(dist):
+        for (row, column), vector in zip(dist.fragments, vectors, strict=True):
+            for run in runs(dist.layout, longest_run(type_, d.target)):
+                offset = wide.offset((row + run.step[0], column + run.step[1]))
+                LaneBufferStore.build(part(vector, run.first, run.count), wide.descriptor, offset, wide.scalar)
     return []
 
 
@@ -192,10 +193,11 @@ def masked_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     view, *offsets = [d.one(v) for v in list(op.operands)[1:]]
     access = _Masked(d, view, offsets, type_)
     dist = distribution(type_)
-    for (row, column), vector in zip(dist.fragments, vectors, strict=True):
-        for index, (down, right) in enumerate(dist.layout.item_steps()):
-            offset, inside = access.element((row + down, column + right))
-            LaneStore.build(item(vector, index), view, offset, inside)
+    with d.once_each(dist):
+        for (row, column), vector in zip(dist.fragments, vectors, strict=True):
+            for index, (down, right) in enumerate(dist.layout.item_steps()):
+                offset, inside = access.element((row + down, column + right))
+                LaneStore.build(item(vector, index), view, offset, inside)
     return []
 
 

@@ -183,11 +183,30 @@ class Generator:
         ]
         if dtype != "i32":
             options += [f"-({a})", f"{self.pick(MATH)}({a})", f"({a}) / ({b})"]
+        options += self.lines(shape, dtype, a, visible)
         if len(shape) == 2:
             options.append(f"({self.expression((shape[::-1], dtype), visible, depth - 1)}).T")
         if dtype == "f32" and len(shape) == 2:
             options += self.matmuls(shape, a, visible, depth)
         return self.pick(options)
+
+    def lines(self, shape: tuple[int, ...], dtype: str, tile: str, visible: set[str]) -> list[str]:
+        """Reductions to a vector, vectors beside a tile, indices."""
+        kind = self.pick(["sum", "prod", "max", "min"])
+        if len(shape) == 1:
+            other = (16, *shape)
+            options = [
+                f"col_{kind}({self.leaf((other, dtype), visible)})",
+                f"row_{kind}({self.leaf((other[::-1], dtype), visible)})",
+            ]
+            return [*options, "index(64)"] if dtype == "i32" else options
+        rows, columns = (self.leaf(((extent,), dtype), visible) for extent in shape)
+        options = [f"({tile}) * col({rows})", f"row({columns}) + ({tile})", f"min({tile}, {columns})"]
+        options += [f"col({rows}, {shape[1]})", f"row({columns}, {shape[0]})", f"col({rows}) - row({columns})"]
+        options.append(f"where(({tile}) < col({rows}), {tile}, row({columns}))")
+        if dtype == "i32":
+            options += [f"{line}_index({shape[0]}, {shape[1]})" for line in ("row", "col")]
+        return options
 
     def matmuls(self, shape: tuple[int, ...], acc: str, visible: set[str], depth: int) -> list[str]:
         k, dtype = self.pick([16, 32]), self.pick(["bf16", "f32"])
