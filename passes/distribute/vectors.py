@@ -37,13 +37,6 @@ def item(value: ir.Value, index: int) -> ir.Value:
     return vector.ExtractOp(value, [], [index]).result
 
 
-def pick(value: ir.Value, places: Sequence[int]) -> ir.Value:
-    """The items at ``places``, in that order."""
-    if list(places) == list(range(length(value))):
-        return value
-    return vector.ShuffleOp(value, value, list(places)).result
-
-
 def gather(items: Sequence[ir.Value]) -> ir.Value:
     """Scalars as a vector."""
     type_ = ir.VectorType.get([len(items)], items[0].type)
