@@ -143,7 +143,7 @@ class Distributor(Rebuilder):
     def once_each(self, dist: Distribution) -> Iterator[None]:
         """What is built inside runs on one lane for each element: the first of those that hold the same ones."""
         idle, splits = dist.layout.idle_lanes(), dist.layout.split
-        if not idle and splits[0].count * splits[1].count == self.waves[0] * self.waves[1]:
+        if not idle and splits[0].count * splits[1].count == self.roles.computing:
             yield
             return
         branch = scf.IfOp(self._is_first(idle, splits), [])
@@ -155,7 +155,7 @@ class Distributor(Rebuilder):
         first: s.Scalar = 0
         for split in splits:
             first = s.add(first, s.mul(s.mod(s.div(self.wave, split.divisor), split.count), split.divisor))
-        conditions = [s.holds("eq", self.wave, first)] if self.waves != (1, 1) else []
+        conditions = [s.holds("eq", self.wave, first)] if self.roles.total > 1 else []
         return s.both([*conditions, s.compare("eq", arith.AndIOp(self.lane, self.constant(idle)).result, 0)])
 
     def size(self, view: ir.Value, axis: int) -> s.Scalar:
