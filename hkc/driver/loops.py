@@ -73,8 +73,8 @@ def _blocks(code: Sequence[Instruction]) -> list[_Block]:
 
 
 def _ends(text: str) -> bool:
-    """Nothing runs on behind it."""
-    return text.startswith(("s_branch", "s_endpgm", "s_setpc", "s_trap"))
+    """Nothing runs on behind it (trap 2 ends a wave: LLVM AMDGPUUsage, "Trap Handler ABI")."""
+    return text.startswith(("s_branch", "s_endpgm", "s_setpc", "s_trap 2"))
 
 
 def _dominators(blocks: list[_Block]) -> dict[int, set[int]]:

@@ -58,6 +58,14 @@ def test_a_body_may_lie_in_pieces_and_hold_branches() -> None:
     assert texts(code) == [["rare", "s_branch", "head", "s_cbranch_scc1", "latch", "s_cbranch_scc0"]]
 
 
+def test_a_wave_goes_on_behind_a_debug_trap_only() -> None:
+    def code(trap: str) -> list[Instruction]:
+        return [Instruction("head"), Instruction(trap), Instruction("s_cbranch_scc1", 0), Instruction("s_endpgm")]
+
+    assert texts(code("s_trap 3")) == [["head", "s_trap 3", "s_cbranch_scc1"]]
+    assert texts(code("s_trap 2")) == []
+
+
 def test_no_code() -> None:
     assert find_loops([]) == []
 
