@@ -21,6 +21,10 @@ from hkc.cli.progress import progress
 from hkc.errors import HkcError
 
 
+class _Failure(Exception):
+    """Why there are no results for a case."""
+
+
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.codegen",
@@ -64,33 +68,44 @@ def _bindings(case: Case) -> str:
     return ", ".join(f"{name}={value}" for name, value in case.constants.items())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the chosen cases and print them; exit code 2 if a compiler or a run fails."""
-    options = _arguments(arguments)
-    lines: list[Line] = []
+def _measure(case: Case, options: argparse.Namespace) -> list[Line]:
+    """One case's lines; none with ``--search``, which prints as it goes.
+
+    :raises _Failure: if a compiler or a run fails.
+    """
     try:
-        with progress("measuring") as state:
-            for number, case in enumerate(options.cases):
-                state.text = f"measuring {case.name} on {case.arch}"
-                state.update(number, len(options.cases))
-                if options.search:
-                    print(f"{case.name} {case.arch}")
-                    for rank, job in search(options.triton, case):
-                        print(f"  {rank}: {job.chosen()}")
-                else:
-                    lines += _lines(case, options.triton, options.runs)
+        if not options.search:
+            return list(_lines(case, options.triton, options.runs))
+        print(f"{case.name} {case.arch}")
+        for rank, job in search(options.triton, case):
+            print(f"  {rank}: {job.chosen()}")
+        return []
     except subprocess.CalledProcessError as problem:
         said = f":\n{problem.stderr.rstrip()}" if problem.stderr else ""
-        print(f"error: {shlex.join(problem.cmd)} failed ({problem.returncode}){said}", file=sys.stderr)
-        return 2
+        raise _Failure(f"{shlex.join(problem.cmd)} failed ({problem.returncode}){said}") from None
     except (HkcError, ValueError, OSError) as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        return 2
+        raise _Failure(str(problem)) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the chosen cases and print them; exit code 2 if a compiler or a run of any case fails."""
+    options = _arguments(arguments)
+    lines: list[Line] = []
+    code = 0
+    with progress("measuring") as state:
+        for number, case in enumerate(options.cases):
+            state.text = f"measuring {case.name} on {case.arch}"
+            state.update(number, len(options.cases))
+            try:
+                lines += _measure(case, options)
+            except _Failure as failure:
+                print(f"error: {case.name} on {case.arch}: {failure}", file=sys.stderr)
+                code = 2
     if options.json and not options.search:
         print(json.dumps(to_json(lines), indent=2))
-    elif not options.search:
+    elif lines:
         print(text(lines))
-    return 0
+    return code
 
 
 if __name__ == "__main__":

@@ -247,7 +247,10 @@ def test_a_compiler_that_fails_or_is_not_there(tmp_path: Path, capsys: pytest.Ca
     broken.write_text("#!/bin/sh\necho no memory >&2\nexit 3\n")
     broken.chmod(0o755)
     assert main([*chosen, str(broken)]) == 2
-    assert capsys.readouterr().err.endswith("failed (3):\nno memory\n")
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: gemm-128x128x64-nt-bf16 on gfx950: ")
+    assert shown.err.endswith("failed (3):\nno memory\n")
+    assert shown.out == ""
 
 
 def test_triton_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
