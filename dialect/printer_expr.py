@@ -31,6 +31,7 @@ _CALLS = {
     **dict.fromkeys(("arith.minsi", "arith.minimumf"), "min"),
     **dict.fromkeys(("arith.maxsi", "arith.maximumf"), "max"),
     **{f"tile.{name}": name for name in ("abs", "exp", "exp2", "log", "log2", "sqrt", "rsqrt")},
+    **{f"tile.{name}": name for name in ("tanh", "erf", "sigmoid", "silu", "gelu")},
 }
 _CONVERSIONS = frozenset(
     f"arith.{n}" for n in ("extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "extf", "truncf")

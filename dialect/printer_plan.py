@@ -32,7 +32,23 @@ EXPRESSIONS = frozenset(
             )
         ),
         *(f"tile.{n}" for n in ("add", "sub", "mul", "div", "max", "min", "neg", "abs", "exp", "exp2", "log", "log2")),
-        *(f"tile.{n}" for n in ("sqrt", "rsqrt", "compare", "select", "lds_alloc", "lds_slot", "lds_read")),
+        *(
+            f"tile.{n}"
+            for n in (
+                "sqrt",
+                "rsqrt",
+                "tanh",
+                "erf",
+                "sigmoid",
+                "silu",
+                "gelu",
+                "compare",
+                "select",
+                "lds_alloc",
+                "lds_slot",
+                "lds_read",
+            )
+        ),
         *("tile.copy", "tile.lds_write", "tile.reduce", "tile.broadcast", "tile.index"),
     }
 )

@@ -32,7 +32,7 @@ from hkc.dtypes import DType
 from hkc.errors import HkcError
 from hkc.lang import memory, operations, structure
 from hkc.lang.emit import here
-from hkc.lang.functions import FUNCTIONS, cdiv
+from hkc.lang.functions import FUNCTIONS, MATH_NAMES, cdiv, relu
 from hkc.lang.memory import (
     aligned,
     barrier,
@@ -55,9 +55,7 @@ from hkc.lang.values import Lds, Scalar, Tile, Token, View, wrap
 
 minimum = FUNCTIONS["min"]
 maximum = FUNCTIONS["max"]
-exp, exp2, log, log2, sqrt, rsqrt, absolute = (
-    FUNCTIONS[name] for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")
-)
+exp, exp2, log, log2, sqrt, rsqrt, absolute, tanh, erf, sigmoid, silu, gelu = (FUNCTIONS[n] for n in MATH_NAMES)
 row, col, index = (FUNCTIONS[name] for name in ("row", "col", "index"))
 row_index, col_index = (FUNCTIONS[name] for name in ("row_index", "col_index"))
 row_sum, row_prod, row_max, row_min = (FUNCTIONS[f"row_{kind}"] for kind in REDUCTIONS)
@@ -274,9 +272,11 @@ __all__ = [
     "col_sum",
     "copy",
     "dim",
+    "erf",
     "exp",
     "exp2",
     "full",
+    "gelu",
     "index",
     "kernel",
     "lds",
@@ -288,6 +288,7 @@ __all__ = [
     "minimum",
     "ordered_block",
     "read",
+    "relu",
     "row",
     "row_argmax",
     "row_argmin",
@@ -297,8 +298,11 @@ __all__ = [
     "row_prod",
     "row_sum",
     "rsqrt",
+    "sigmoid",
+    "silu",
     "sqrt",
     "store",
+    "tanh",
     "wait",
     "waitcnt",
     "wave",

@@ -17,7 +17,10 @@ from hkc.targets import Target
 # LLVM moves and converts these as values of their own; 8-bit floats are bytes to it.
 _ELEMENTS = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "i1")
 # No instruction and no library serves these in f64 (CDNA3 ISA 12.9: V_EXP_F32, V_LOG_F32, and none wider).
-_UP_TO_F32 = (tile.Exp.name, tile.Exp2.name, tile.Log.name, tile.Log2.name)
+_UP_TO_F32 = tuple(
+    op.name
+    for op in (tile.Exp, tile.Exp2, tile.Log, tile.Log2, tile.Tanh, tile.Erf, tile.Sigmoid, tile.Silu, tile.Gelu)
+)
 _VGPR_BYTES = 4
 
 

@@ -224,6 +224,36 @@ class Rsqrt(_Unary):
     name = "tile.rsqrt"
 
 
+class Tanh(_Unary):
+    """Hyperbolic tangent."""
+
+    name = "tile.tanh"
+
+
+class Erf(_Unary):
+    """Error function."""
+
+    name = "tile.erf"
+
+
+class Sigmoid(_Unary):
+    """1 / (1 + e to the -x)."""
+
+    name = "tile.sigmoid"
+
+
+class Silu(_Unary):
+    """x * sigmoid(x)."""
+
+    name = "tile.silu"
+
+
+class Gelu(_Unary):
+    """x * (1 + erf(x / sqrt(2))) / 2."""
+
+    name = "tile.gelu"
+
+
 class Compare(Op):
     """Element by element, an i1 tile; ``predicate`` is one of lt le gt ge eq ne (ordered: false on NaN, but ne)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -140,6 +141,34 @@ def _monotone(function: Callable[[Floats], Floats], units: float, slope: float =
     return apply
 
 
+def _bounded(
+    function: Callable[[Floats], Floats], steepest: float, units: float, slope: float = 0.0, part: float = 0.0
+) -> Callable[[Tile], Tile]:
+    """A function no steeper than ``steepest``, whose machine form is within ``units + slope * |x|`` units in the last
+    place, and ``part * |x|`` roundings of f32 where its terms cancel."""
+
+    def apply(source: Tile) -> Tile:
+        size = np.abs(source.value)
+        # Near and below the smallest normal number a machine is as good as zero.
+        error = steepest * source.bound + np.where(np.isnan(size), 0.0, 2 * _TINY * (1 + size))
+        error = error + np.where(np.isfinite(size), part * _ROUNDING * size, 0.0)
+        allowed = units + np.where(np.isfinite(size), slope * size, 0.0)
+        if source.dtype.mantissa < DTYPES["f32"].mantissa:
+            # Computed in f32, then rounded to the narrow type.
+            allowed = 0.5 + (allowed + 0.5) * 2.0 ** (source.dtype.mantissa - DTYPES["f32"].mantissa)
+        return settle(function(source.value), error, source.dtype, allowed)
+
+    return apply
+
+
+def _erf(x: np.ndarray) -> Floats:
+    return np.frompyfunc(math.erf, 1, 1)(x).astype(np.float64)
+
+
+def _sigmoid(x: Floats) -> Floats:
+    return 1 / (1 + np.exp(-x))
+
+
 # Machine accuracy in units in the last place of f32: OpenCL C 3.0, 7.4 (exp, exp2, log, log2: 3; sqrt: 3;
 # rsqrt: 2). An exponential computed as exp2(x * log2 e) also scales the rounding of that product by |x|.
 UNARY: dict[str, Callable[[Tile], Tile]] = {
@@ -151,6 +180,12 @@ UNARY: dict[str, Callable[[Tile], Tile]] = {
     "tile.log2": _monotone(np.log2, 3.0),
     "tile.sqrt": _monotone(np.sqrt, 3.0),
     "tile.rsqrt": _monotone(lambda x: 1 / np.sqrt(x), 2.0),
+    # As hkc.passes.distribute.functions computes them: a few roundings, and those of exp2 and its argument.
+    "tile.tanh": _bounded(np.tanh, 1.0, 8.0),
+    "tile.erf": _bounded(_erf, 2 / math.sqrt(math.pi), 8.0),
+    "tile.sigmoid": _bounded(_sigmoid, 0.25, 8.0, slope=1.0),
+    "tile.silu": _bounded(lambda x: x / (1 + np.exp(-x)), 1.1, 8.0, slope=1.0),
+    "tile.gelu": _bounded(lambda x: x * (1 + _erf(x * math.sqrt(0.5))) / 2, 1.13, 2.0, part=8.0),
 }
 
 _COMPARISONS: dict[str, Callable[..., np.ndarray]] = {

@@ -187,6 +187,11 @@ def round_float(value: float, dtype: DType) -> float:
     return math.copysign(math.inf if abs(rounded) > largest else abs(rounded), value)
 
 
+def _sigmoid(x: float) -> float:
+    """Of any size: e to a large number would overflow."""
+    return 1.0 / (1.0 + math.exp(-x)) if x > 0 else math.exp(x) / (1.0 + math.exp(x))
+
+
 MATH: dict[str, Callable[[float], float]] = {
     "exp": math.exp,
     "exp2": math.exp2,
@@ -194,6 +199,11 @@ MATH: dict[str, Callable[[float], float]] = {
     "log2": math.log2,
     "sqrt": math.sqrt,
     "rsqrt": lambda x: 1.0 / math.sqrt(x),
+    "tanh": math.tanh,
+    "erf": math.erf,
+    "sigmoid": _sigmoid,
+    "silu": lambda x: x * _sigmoid(x),
+    "gelu": lambda x: x * (1.0 + math.erf(x * math.sqrt(0.5))) / 2.0,
 }
 
 

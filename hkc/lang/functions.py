@@ -63,6 +63,13 @@ def col_index(rows: Any, columns: Any, /) -> Any:
     return vectors.index(1, rows, columns)
 
 
+def relu(x: Any, /) -> Any:
+    """x where it is positive, else 0."""
+    return operations.relu(x)
+
+
+MATH_NAMES = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "tanh", "erf", "sigmoid", "silu", "gelu")
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "block": memory.block,
     "ordered_block": memory.ordered_block,
@@ -83,7 +90,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "index": index,
     "row_index": row_index,
     "col_index": col_index,
-    **{name: _math(name) for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")},
+    **{name: _math(name) for name in MATH_NAMES},
+    "relu": relu,
     "lds": memory.lds,
     "copy": memory.copy,
     "read": memory.read,
@@ -111,7 +119,7 @@ USAGE = {
     "index": "index(length)",
     "row_index": "row_index(rows, columns)",
     "col_index": "col_index(rows, columns)",
-    **{name: f"{name}(x)" for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs")},
+    **{name: f"{name}(x)" for name in (*MATH_NAMES, "relu")},
     "lds": "lds(buffers, rows, columns, dtype)",
     "copy": "copy(A[m : m + BM, k : k + BK], slot, when=condition)",
     "read": "read(slot)",

@@ -212,6 +212,36 @@ def abs(x: Value) -> Value:
     raise _outside("abs")
 
 
+def tanh(x: Value) -> Value:
+    """Hyperbolic tangent."""
+    raise _outside("tanh")
+
+
+def erf(x: Value) -> Value:
+    """Error function."""
+    raise _outside("erf")
+
+
+def sigmoid(x: Value) -> Value:
+    """1 / (1 + e to the -x)."""
+    raise _outside("sigmoid")
+
+
+def silu(x: Value) -> Value:
+    """x * sigmoid(x)."""
+    raise _outside("silu")
+
+
+def gelu(x: Value) -> Value:
+    """x * (1 + erf(x / sqrt(2))) / 2."""
+    raise _outside("gelu")
+
+
+def relu(x: Value) -> Value:
+    """x where it is positive, else 0."""
+    raise _outside("relu")
+
+
 def lds(buffers: int, rows: int, columns: int, dtype: Any) -> Value:
     """LDS for some tiles, kept for the whole kernel; ``s[i]`` is one of them."""
     raise _outside("lds")

@@ -33,6 +33,11 @@ _MATH: dict[str, type[Any]] = {
     "sqrt": ops.Sqrt,
     "rsqrt": ops.Rsqrt,
     "abs": ops.Abs,
+    "tanh": ops.Tanh,
+    "erf": ops.Erf,
+    "sigmoid": ops.Sigmoid,
+    "silu": ops.Silu,
+    "gelu": ops.Gelu,
 }
 
 
@@ -273,6 +278,11 @@ def math_function(name: str, value: Any) -> Any:
         raise HkcError(f"{name} of {describe_type(value)}", here(), expected="a tile or a constant")
     _need_float(name, value)
     return Tile(emit(_MATH[name].build, value.ir))
+
+
+def relu(value: Any) -> Any:
+    """The value where it is positive, else zero."""
+    return binary("max", value, 0)
 
 
 def where(test: Any, then: Any, otherwise: Any) -> Any:

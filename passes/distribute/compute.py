@@ -15,6 +15,7 @@ from hkc.dtypes import DTYPES, DType
 from hkc.errors import InternalError
 from hkc.passes import scalars as s
 from hkc.passes.distribute.distributor import Distributor, distribution, vector_type
+from hkc.passes.distribute.functions import FUNCTIONS
 from hkc.passes.distribute.vectors import length, splat
 from hkc.passes.distribute.vectors import part as items
 from hkc.passes.rebuild import Handler
@@ -79,6 +80,12 @@ def _intrinsic(name: str, operand: ir.Value) -> ir.Value:
 def unary(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     type_, values = d.fragments(op.operands[0])
     return _widened(values, type_.dtype, lambda v: _intrinsic(_INTRINSIC[op.name], v))
+
+
+def made(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    """A function that is made of other instructions."""
+    type_, values = d.fragments(op.operands[0])
+    return _widened(values, type_.dtype, FUNCTIONS[op.name])
 
 
 def negate(d: Distributor, op: ir.Operation) -> list[ir.Value]:
@@ -229,6 +236,7 @@ def mma(d: Distributor, op: ir.Operation) -> list[ir.Value]:
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(_BINARY, binary),
     **dict.fromkeys(_INTRINSIC, unary),
+    **dict.fromkeys(FUNCTIONS, made),
     ops.Neg.name: negate,
     ops.Rsqrt.name: rsqrt,
     ops.Compare.name: compare,

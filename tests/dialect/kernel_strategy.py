@@ -18,7 +18,7 @@ SHAPES = [(16, 32), (32, 16), (16, 16), (32, 32), (64,)]
 VIEWS = {("bf16", 2): ["A", "B", "Q"], ("f32", 2): ["C", "P"], ("i32", 2): ["I"], ("f32", 1): ["V", "C", "P"]}
 RANKS = {"A": 2, "B": 2, "C": 2, "I": 2, "V": 1, "P": 3, "Q": 4}
 DTYPES = ["bf16", "f32", "i32"]
-MATH = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs"]
+MATH = [*("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "tanh", "erf", "sigmoid", "silu", "gelu", "relu")]
 
 Type = Any  # "i32", "i64", "f32", "i1", "token", or (shape, dtype)
 
