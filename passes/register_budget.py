@@ -64,13 +64,15 @@ class Held:
 
     ``left`` and ``right``: the share of a wavefront's rows and columns that is read at once, over ``depth`` of the K
     step (None: that of one MFMA, or of as many as one LDS read serves); ``by_stage``: tiles travel through registers
-    once for each stage beyond the first, else once.
+    once for each stage beyond the first, else once; ``staged_depth`` replaces ``depth`` where copies go through
+    registers.
     """
 
     left: float = 1.0
     right: float = 1.0
     depth: float | None = None
     by_stage: bool = True
+    staged_depth: float | None = None
 
 
 def plan_registers(
@@ -83,10 +85,12 @@ def plan_registers(
     item = loop.dtype.bytes
     accumulators = loop.m * loop.n // (computing * lanes)
     depth = shape.k * max(1, target.widest_lds_access // (shape.k * shape.m // lanes * item))
-    read = min(depth, loop.k) if held.depth is None else loop.k * held.depth
-    operands = (loop.m / rows * held.left + loop.n / columns * held.right) * read * item / (lanes * REGISTER)
     copying = load_waves or computing
-    staging = flight_registers(loop, copying, target) * (max(1, stages - 1) if held.by_stage else 1)
+    flight = flight_registers(loop, copying, target)
+    share = held.staged_depth if flight and held.staged_depth is not None else held.depth
+    read = min(depth, loop.k) if share is None else loop.k * share
+    operands = (loop.m / rows * held.left + loop.n / columns * held.right) * read * item / (lanes * REGISTER)
+    staging = flight * (max(1, stages - 1) if held.by_stage else 1)
     if load_waves:  # roles: what a wavefront of either needs, the larger one counts
         if staging > accumulators + operands:
             accumulators, operands = 0, 0.0

@@ -27,7 +27,8 @@ _SYNC_OPS = frozenset(c.name for c in (BufferLoad, Copy, LdsRead, LdsReadPart, L
 def is_sync(op: ir.Operation) -> bool:
     """Whether an op matters to order. Loads into registers do where copies are staged through them; those that a
     condition splits into a wide and a masked path are LLVM's."""
-    return op.name in _SYNC_OPS and not (op.name == BufferLoad.name and op.parent.operation.name == "scf.if")
+    split = op.name == BufferLoad.name and op.parent.operation.name == "scf.if" and len(op.parent.operation.results) > 0
+    return op.name in _SYNC_OPS and not split
 
 
 # States of one loop before its slot indices are taken as unknown: rotations repeat after at most `stages` trips.

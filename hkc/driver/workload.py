@@ -52,7 +52,10 @@ class Workload:
         steps = mfma * m * n * k * rows * columns / sum(a * b * c for a, b, c in self.matmuls)
         reads = sum(a * c / rows + b * c / columns for a, b, c in self.matmuls) * self.bytes / _ACCESS
         loads = sum(a * c + b * c for a, b, c in self.matmuls) * self.bytes / _ACCESS / (rows * columns)
-        floor: dict[str, float] = {"MFMA": mfma, "LDS reads": steps * reads, "loads": steps * loads}
+        floor: dict[str, float] = {"MFMA": mfma, "LDS reads": steps * reads}
+        if not {"loads to LDS", "global loads"} & mix.kinds.keys():
+            return floor  # other wavefronts load
+        floor["loads"] = steps * loads
         if "loads to LDS" not in mix.kinds:
             floor["LDS writes"] = steps * loads
         return floor

@@ -91,7 +91,8 @@ class Choice:
 class Traits:
     """What a schedule asks of a loop. ``stages``: least and most; ``plain``: only a loop of one matmul, nothing else;
     ``alone``: only the kernel's one loop; ``halves``: it computes each wavefront's part in 2x2 quadrants; ``counts``:
-    computing wavefronts to try, best first (empty: as the accumulators need)."""
+    computing wavefronts to try, best first (empty: as the accumulators need); ``load_waves``: likewise of those that
+    only copy."""
 
     stages: tuple[int, int]
     held: Held
@@ -99,12 +100,15 @@ class Traits:
     plain: bool = True
     alone: bool = False
     halves: bool = False
-    load_waves: int = 0
+    load_waves: tuple[int, ...] = ()
 
 
 TRAITS: dict[str, Traits] = {
     "pingpong": Traits((2, 2), Held(0.5, 1.0, 1.0, by_stage=False), (PAIRED_WAVES, USUAL_WAVES, 2), halves=True),
     "uniform": Traits((1, MOST_STAGES), Held(), plain=False),
+    "producer_consumer": Traits(
+        (2, MOST_STAGES), Held(staged_depth=1.0), (USUAL_WAVES, PAIRED_WAVES, 2, 1), alone=True, load_waves=(4, 2, 1)
+    ),
 }
 
 
@@ -203,10 +207,11 @@ def _groups(loop: GemmLoop, plan: Plan, target: Target) -> int:
     return min(registers, target.lds_bytes // max(1, lds_bytes(plan.schedule, loop, plan.stages, copying, target)))
 
 
-def _plan_grid(name: str, loop: GemmLoop, asked: Asked, grid: Grid, shape: MfmaShape, target: Target) -> Plan | Misfit:
-    """A plan with that grid and the stages asked for, or the best that fit."""
+def _plan_grid(
+    name: str, loop: GemmLoop, asked: Asked, grid: Grid, load_waves: int, shape: MfmaShape, target: Target
+) -> Plan | Misfit:
+    """A plan with those wavefronts and the stages asked for, or the best that fit."""
     traits = TRAITS[name]
-    load_waves = (asked.load_waves or traits.load_waves) if traits.load_waves else 0
     waves = grid[0] * grid[1] + load_waves
     copying = load_waves or waves
     if waves * target.wavefront > target.max_workgroup:
@@ -253,17 +258,18 @@ def plan_schedule(name: str, loop: GemmLoop, asked: Asked, target: Target) -> Pl
     assert shape is not None
     misfits: list[Misfit] = []
     for grid in [asked.waves] if asked.waves is not None else candidate_grids(name, loop, target):
-        plan = _plan_grid(name, loop, asked, grid, shape, target)
-        if isinstance(plan, Plan):
-            return plan
-        misfits.append(plan)
+        for count in (asked.load_waves,) if asked.load_waves is not None else TRAITS[name].load_waves or (0,):
+            plan = _plan_grid(name, loop, asked, grid, count, shape, target)
+            if isinstance(plan, Plan):
+                return plan
+            misfits.append(plan)
     # What a grid that divides the tile lacks says more than that others do not divide it.
     return next((m for m in misfits if m.got != loop.tile), misfits[-1])
 
 
 def _idle(plan: Plan, loop: GemmLoop, target: Target) -> str | None:
     """Why a schedule that applies is not worth it, None if it is."""
-    if TRAITS[plan.schedule].load_waves:
+    if plan.load_waves:
         return "load waves take registers and issue slots from those that compute; ask for it"
     if plan.schedule == "pingpong":
         if plan.waves[0] * plan.waves[1] < PAIRED_WAVES:
