@@ -297,11 +297,11 @@ def choose(loop: GemmLoop, asked: Asked, target: Target) -> Choice | Misfit:
         if isinstance(plan, Misfit):
             others.append((name, plan.reason))
             first = plan if first is None or not TRAITS[name].plain else first
-        elif taken is not None:
-            others.append((name, f"{taken.schedule} has fewer instructions beside its MFMA"))
         elif (idle := _idle(plan, loop, target)) is not None:
             others.append((name, idle))
             spare = spare or (plan if not TRAITS[name].load_waves else None)
+        elif taken is not None:
+            others.append((name, f"{taken.schedule} has fewer instructions beside its MFMA"))
         else:
             taken = plan
     if taken is None:
