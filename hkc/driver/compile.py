@@ -96,7 +96,7 @@ def compile_module(
     clock.stage("front end")
     from hkc.driver import dump, llvmir
     from hkc.driver.meta import describe, kernel_function
-    from hkc.driver.workload import examine, waves_of
+    from hkc.driver.workload import examine, with_waves
     from hkc.passes.pipelines import PASSES, done, run_pipeline
     from hkc.passes.remarks import remarks_of
 
@@ -116,7 +116,7 @@ def compile_module(
         clock.stage(name)
         function = kernel_function(module)
         if workload is not None and function is not None:
-            workload = replace(workload, waves=waves_of(function))
+            workload = with_waves(workload, function)
         if dumper is not None:
             dumper.module(numbers[name], name, module)
         clock.skip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,12 +19,13 @@ class Workload:
     """The work of a kernel, from its IR before any pass.
 
     ``matmuls`` are the main loop's ``(m, n, k)`` in one step, ``bytes`` the size of an input element,
-    ``waves`` rows x columns. ``tiles`` are the largest named tiles: name, type text, bytes.
+    ``waves`` rows x columns that compute, ``load_waves`` how many others only load. ``tiles`` are the largest named tiles: name, type text, bytes.
     """
 
     matmuls: tuple[tuple[int, int, int], ...] = ()
     bytes: int = 0
     waves: tuple[int, int] | None = None
+    load_waves: int = 0
     tiles: tuple[tuple[str, str, int], ...] = ()
 
     @staticmethod
@@ -34,6 +35,7 @@ class Workload:
             matmuls=tuple(tuple(shape) for shape in data["matmuls"]),
             bytes=data["bytes"],
             waves=tuple(data["waves"]) if data["waves"] is not None else None,
+            load_waves=data["load_waves"],
             tiles=tuple(tuple(tile) for tile in data["tiles"]),
         )
 
@@ -53,8 +55,8 @@ class Workload:
         reads = sum(a * c / rows + b * c / columns for a, b, c in self.matmuls) * self.bytes / _ACCESS
         loads = sum(a * c + b * c for a, b, c in self.matmuls) * self.bytes / _ACCESS / (rows * columns)
         floor: dict[str, float] = {"MFMA": mfma, "LDS reads": steps * reads}
-        if not {"loads to LDS", "global loads"} & mix.kinds.keys():
-            return floor  # other wavefronts load
+        if self.load_waves:
+            return floor  # the loop with the MFMA is not theirs
         floor["loads"] = steps * loads
         if "loads to LDS" not in mix.kinds:
             floor["LDS writes"] = steps * loads
@@ -84,11 +86,15 @@ def examine(function: ir.Operation) -> Workload:
                 tiles[name, str(type_)] = type_.elements * type_.dtype.bytes
     costly = sorted(tiles.items(), key=lambda item: -item[1])[:3]
     matmuls_mnk = tuple((m, n, k) for m, k, n in shapes)
-    return Workload(matmuls_mnk, width, waves_of(function), tuple((*key, size) for key, size in costly))
+    found = Workload(matmuls_mnk, width, tiles=tuple((*key, size) for key, size in costly))
+    return with_waves(found, function)
 
 
-def waves_of(function: ir.Operation) -> tuple[int, int] | None:
-    """The function's computing wavefronts, rows x columns."""
+def with_waves(workload: Workload, function: ir.Operation) -> Workload:
+    """The workload with the function's wavefronts, once they are known."""
     from hkc.passes.roles import WAVES, roles_of
 
-    return roles_of(function).grid if WAVES in function.attributes else None
+    if WAVES not in function.attributes:
+        return workload
+    roles = roles_of(function)
+    return replace(workload, waves=roles.grid, load_waves=roles.load_waves)
