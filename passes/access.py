@@ -14,6 +14,8 @@ from hkc.passes import scalars as s
 from hkc.passes.layouts import distribute, plain_layout
 from hkc.targets import Target
 
+# On copies and buffer loads that a schedule makes: all rows of the tile are inside the view.
+WHOLE = "tile.whole"
 # Buffer accesses of a dword or more ignore the address's two low bits: AMD CDNA3 ISA 9.1.
 DWORD = 4
 

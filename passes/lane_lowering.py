@@ -276,8 +276,8 @@ def lane_lds_copy(lowering: Lowering, op: ir.Operation) -> None:
     descriptor, offset, scalar, slot, destination = list(op.operands)
     pointer = _lds_pointer(lowering, slot, destination, get_int(op, "immediate") or 0)
     operands = [lowering.one(descriptor), pointer, s.value(get_int(op, "width") or 0)]
-    zero = s.value(0)
-    operands += [lowering.one(offset), lowering.one(scalar), zero, zero]
+    shared = s.value(get_int(op, "instruction_offset") or 0)
+    operands += [lowering.one(offset), lowering.one(scalar), shared, s.value(0)]
     attributes = _scopes(_COPIES, _READS)
     ir.Operation.create("rocdl.raw.ptr.buffer.load.lds", [], operands, attributes=attributes)
 

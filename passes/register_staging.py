@@ -16,6 +16,7 @@ from hkc.dialect.types import LdsType, TileType, TokenType, lds_type, try_parse_
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes import scalars as s
+from hkc.passes.access import WHOLE
 from hkc.passes.infer_layouts import Classes
 from hkc.passes.lds_orientation import staged_type
 from hkc.passes.rebuild import Rebuilder, kernel_of, rebuild_body
@@ -124,6 +125,8 @@ class _Stager(Rebuilder):
         when = [self.one(v) for v in groups["when"]]
         offsets = [self.one(v) for v in groups["offsets"]]
         tile = BufferLoad.build(self.one(groups["view"][0]), offsets, carried.tile, when[0] if when else None)
+        if WHOLE in op.attributes:
+            tile.owner.operation.attributes[WHOLE] = op.attributes[WHOLE]
         return [tile, self.one(index)]
 
     def wait(self, op: ir.Operation) -> None:

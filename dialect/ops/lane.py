@@ -173,7 +173,8 @@ class LaneLdsStore(Op):
 
 class LaneLdsCopy(Op):
     """An LDS-direct load: ``width`` bytes a lane go from a buffer descriptor to consecutive LDS bytes that begin at
-    ``destination`` (the same for the whole wavefront) + ``immediate``."""
+    ``destination`` (the same for the whole wavefront) + ``immediate``. ``instruction_offset`` is added to both the
+    source's offset and the destination."""
 
     name = "tile.lane_lds_copy"
     operands = (
@@ -183,7 +184,7 @@ class LaneLdsCopy(Op):
         operand("slot", LDS),
         operand("destination", I32),
     )
-    attributes = (attribute("width", "int"), attribute("immediate", "int"))
+    attributes = (attribute("width", "int"), attribute("immediate", "int"), attribute("instruction_offset", "int"))
     memory: ClassVar[Memory] = "write"
 
     @classmethod
@@ -197,5 +198,7 @@ class LaneLdsCopy(Op):
         *,
         width: int,
         immediate: int,
+        instruction_offset: int,
     ) -> ir.Operation:
-        return cls.create([descriptor, offset, scalar_offset, slot, destination], width=width, immediate=immediate)
+        operands = [descriptor, offset, scalar_offset, slot, destination]
+        return cls.create(operands, width=width, immediate=immediate, instruction_offset=instruction_offset)

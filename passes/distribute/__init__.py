@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hkc.passes.distribute import compute, lds, memory, reductions
+from hkc.passes.distribute import compute, copies, lds, memory, reductions
 from hkc.passes.distribute.distributor import Distributor
 
-HANDLERS = {**compute.HANDLERS, **lds.HANDLERS, **memory.HANDLERS, **reductions.HANDLERS}
+HANDLERS = {**compute.HANDLERS, **copies.HANDLERS, **lds.HANDLERS, **memory.HANDLERS, **reductions.HANDLERS}
 
 __all__ = ["HANDLERS", "Distributor"]

@@ -1,4 +1,4 @@
-"""LDS reads, writes and direct copies of one lane."""
+"""LDS reads and writes of one lane."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from mlir import ir
 
 from hkc.dialect.irdl import get_int
 from hkc.dialect.ops import (
-    Copy,
-    LaneLdsCopy,
     LaneLdsLoad,
     LaneLdsLoadTransposed,
     LaneLdsStore,
@@ -18,13 +16,11 @@ from hkc.dialect.ops import (
     LdsReadPart,
     LdsWrite,
 )
-from hkc.dialect.types import LdsType, lds_type, tile_type, view_type
+from hkc.dialect.types import LdsType, lds_type, tile_type
 from hkc.passes import scalars as s
 from hkc.passes.distribute.distributor import Distributor, distribution, vector_type
-from hkc.passes.distribute.memory import row_descriptor
 from hkc.passes.distribute.vectors import join, pick
 from hkc.passes.layouts import Distribution, Step
-from hkc.passes.roles import copying_waves
 from hkc.passes.swizzle import (
     CHUNK,
     Swizzle,
@@ -132,51 +128,7 @@ def lds_write(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     return []
 
 
-def copy(d: Distributor, op: ir.Operation) -> list[ir.Value]:
-    """LDS-direct loads: lane after lane fills consecutive chunks, so the swizzle is applied to the source."""
-    groups = Copy.groups(op)
-    view, slot = d.one(groups["view"][0]), groups["slot"][0]
-    type_ = lds_type(slot)
-    row0, column0 = (d.one(v) for v in groups["offsets"])
-    when = d.one(groups["when"][0]) if groups["when"] else None
-    descriptor = row_descriptor(d, view, row0, when)
-    scalar = d.value(s.mul(column0, type_.dtype.bytes))
-    lanes = d.target.wavefront
-    sharing = copying_waves(op, d.roles)
-    wave_bytes = type_.elements * type_.dtype.bytes // sharing
-    share = _share(d, sharing)
-    destination = d.value(d.once(("copy destination", wave_bytes, sharing), lambda: s.mul(share, wave_bytes)))
-    for index in range(wave_bytes // (CHUNK * lanes)):
-        offset = _source_offset(d, view, type_, share, wave_bytes // CHUNK, index * lanes)
-        LaneLdsCopy.build(
-            descriptor, offset, scalar, d.one(slot), destination, width=CHUNK, immediate=index * lanes * CHUNK
-        )
-    return []
-
-
-def _share(d: Distributor, sharing: int) -> s.Scalar:
-    """Which of ``sharing`` equal parts of a copy is this wavefront's: they are numbered consecutively."""
-    if sharing == d.roles.total:
-        return d.wave
-    return d.once(("copy share", sharing), lambda: s.mod(d.wave, sharing))
-
-
-def _source_offset(
-    d: Distributor, view: ir.Value, slot: LdsType, share: s.Scalar, wave_chunks: int, first: int
-) -> ir.Value:
-    """Byte offset, from the tile's first row, of the chunk that this lane copies."""
-    dtype = view_type(view).dtype
-    chunks = slot.shape[1] * dtype.bytes // CHUNK
-
-    def make() -> s.Scalar:
-        place = s.add(s.add(s.mul(share, wave_chunks), first), d.lane)
-        row, byte = _placed(parse_swizzle(slot.layout), s.mul(place, CHUNK), chunks * CHUNK, slot.shape[0])
-        return s.add(s.mul(row, s.narrow(d.stride_bytes(view, 0, dtype))), byte)
-
-    return d.value(d.once(("copy source", view, slot, wave_chunks, first), make))
-
-
-def _placed(swizzle: Swizzle, offset: s.Scalar, row_bytes: int, rows: int) -> tuple[s.Scalar, s.Scalar]:
+def swizzled_place(swizzle: Swizzle, offset: s.Scalar, row_bytes: int, rows: int) -> tuple[s.Scalar, s.Scalar]:
     """The row and byte at an offset: ``Swizzle.place`` on scalars."""
     width = swizzle.width(row_bytes)
     block, inside = (s.div(offset, rows * width), s.mod(offset, rows * width)) if width < row_bytes else (0, offset)
@@ -184,4 +136,4 @@ def _placed(swizzle: Swizzle, offset: s.Scalar, row_bytes: int, rows: int) -> tu
     return s.div(turned, width), s.add(s.mul(block, width), s.mod(turned, width))
 
 
-HANDLERS = {LdsRead.name: lds_read, LdsReadPart.name: lds_read, LdsWrite.name: lds_write, Copy.name: copy}
+HANDLERS = {LdsRead.name: lds_read, LdsReadPart.name: lds_read, LdsWrite.name: lds_write}

@@ -18,18 +18,21 @@ from hkc.dialect.ops import (
 )
 from hkc.dialect.types import TileType, tile_type, view_type
 from hkc.passes import scalars as s
-from hkc.passes.access import longest_run
+from hkc.passes.access import WHOLE, longest_run
 from hkc.passes.distribute.distributor import Distributor, distribution, runs, vector_type
 from hkc.passes.distribute.vectors import gather, item, join, part, splat_zero
 from hkc.passes.layouts import Step
 
 
-def row_descriptor(d: Distributor, view: ir.Value, row0: ir.Value, when: ir.Value | None) -> ir.Value:
-    """A buffer descriptor that begins at row ``row0`` of an aligned 2-D view and ends with the view's last row."""
+def row_descriptor(
+    d: Distributor, view: ir.Value, row0: ir.Value, when: ir.Value | None, whole: int | None = None
+) -> ir.Value:
+    """A buffer descriptor that begins at row ``row0`` of an aligned 2-D view and ends with the view's last row, or
+    with ``whole`` rows where that many are known to be left: then its size is the same for every tile of a loop."""
     dtype = view_type(view).dtype
     pitch = d.stride_bytes(view, 0, dtype)
     rows, columns = (d.size(view, axis) for axis in (0, 1))
-    left = s.sub(s.sub(rows, row0), 1)
+    left = s.sub(s.sub(rows, row0), 1) if whole is None else whole - 1
     # Rows don't overlap, so behind the last row this is negative. A maximum, not a condition: that would be joined
     # with ``when`` anew in every iteration.
     size = s.add(s.mul(s.wide(left), pitch), s.mul(s.wide(columns), dtype.bytes))
@@ -51,7 +54,11 @@ def _describe(view: ir.Value, start: s.Scalar, size: s.Scalar, when: ir.Value | 
 
 
 class _Wide:
-    """The buffer accesses of one tile."""
+    """The buffer accesses of one tile; ``whole``: all its rows are inside the view.
+
+    Then rows need no check of their own, and steps from a lane's origin go into scalar offsets, which the descriptor's
+    bound does not see: one VGPR serves all accesses.
+    """
 
     def __init__(
         self,
@@ -60,44 +67,55 @@ class _Wide:
         offsets: list[ir.Value],
         type_: TileType,
         when: ir.Value | None = None,
+        whole: bool = False,
     ) -> None:
-        self.d, self.view, self.type = d, view, type_
+        self.d, self.view, self.type, self.whole = d, view, type_, whole
         self.dtype = type_.dtype
         if len(offsets) == 1:
             self.descriptor = _line_descriptor(d, view, offsets[0], when)
-            self.scalar = d.constant(0)
+            self.column: s.Scalar = 0
         else:
-            self.descriptor = row_descriptor(d, view, offsets[0], when)
-            self.scalar = d.value(s.mul(offsets[1], self.dtype.bytes))
+            self.descriptor = row_descriptor(d, view, offsets[0], when, type_.shape[0] if whole else None)
+            self.column = s.mul(offsets[1], self.dtype.bytes)
 
-    def offset(self, step: Step) -> ir.Value:
-        """Byte offset of what lies ``step`` from this lane's origin."""
-        d, type_ = self.d, self.type
+    def place(self, step: Step) -> tuple[ir.Value, ir.Value]:
+        """Byte offset of what lies ``step`` from this lane's origin: a part for each lane and a scalar one."""
+        d = self.d
+        if not self.whole:
+            return self._lane_offset(step), d.value(self.column)
+        moved = d.once(("wide step", self.view, self.type.dtype, step), lambda: self._bytes(*step))
+        return self._lane_offset((0, 0)), d.value(s.add(self.column, moved))
+
+    def _lane_offset(self, step: Step) -> ir.Value:
+        d = self.d
 
         def make() -> s.Scalar:
-            row, column = d.origin(distribution(type_))
-            at = s.mul(s.add(column, step[1]), self.dtype.bytes)
-            if type_.rank == 1:
-                return at
-            pitch = s.narrow(d.stride_bytes(self.view, 0, self.dtype))
-            return s.add(at, s.mul(s.add(row, step[0]), pitch))
+            row, column = d.origin(distribution(self.type))
+            return self._bytes(s.add(row, step[0]), s.add(column, step[1]))
 
-        return d.value(d.once(("wide", self.view, type_, step), make))
+        return d.value(d.once(("wide", self.view, self.type, step), make))
+
+    def _bytes(self, row: s.Scalar, column: s.Scalar) -> s.Scalar:
+        at = s.mul(column, self.dtype.bytes)
+        if self.type.rank == 1:
+            return at
+        return s.add(at, s.mul(row, s.narrow(self.d.stride_bytes(self.view, 0, self.dtype))))
 
 
 def buffer_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     groups = BufferLoad.groups(op)
     type_ = tile_type(op.results[0])
     when = d.one(groups["when"][0]) if groups["when"] else None
-    wide = _Wide(d, d.one(groups["view"][0]), [d.one(v) for v in groups["offsets"]], type_, when)
+    view, offsets = d.one(groups["view"][0]), [d.one(v) for v in groups["offsets"]]
+    wide = _Wide(d, view, offsets, type_, when, WHOLE in op.attributes)
     dist = distribution(type_)
     vectors = []
     for row, column in dist.fragments:
         pieces = []
         for run in runs(dist.layout, longest_run(type_, d.target)):
-            offset = wide.offset((row + run.step[0], column + run.step[1]))
+            offset, scalar = wide.place((row + run.step[0], column + run.step[1]))
             made = vector_type(run.count, type_.dtype)
-            pieces.append(LaneBufferLoad.build(wide.descriptor, offset, wide.scalar, made))
+            pieces.append(LaneBufferLoad.build(wide.descriptor, offset, scalar, made))
         vectors.append(join(pieces))
     return vectors
 
@@ -110,8 +128,8 @@ def buffer_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     with d.once_each(dist):
         for (row, column), vector in zip(dist.fragments, vectors, strict=True):
             for run in runs(dist.layout, longest_run(type_, d.target)):
-                offset = wide.offset((row + run.step[0], column + run.step[1]))
-                LaneBufferStore.build(part(vector, run.first, run.count), wide.descriptor, offset, wide.scalar)
+                offset, scalar = wide.place((row + run.step[0], column + run.step[1]))
+                LaneBufferStore.build(part(vector, run.first, run.count), wide.descriptor, offset, scalar)
     return []
 
 

@@ -29,7 +29,7 @@ from hkc.dialect.ops import (
     Waitcnt,
 )
 from hkc.passes import scalars as s
-from hkc.passes.access import element_alignment, plain_type
+from hkc.passes.access import WHOLE, element_alignment, plain_type
 from hkc.passes.rebuild import Rebuilder, carried_places, make_loop, variable_place
 from hkc.passes.staged import Staged, tile_name, token_place
 from hkc.targets import Target
@@ -107,7 +107,11 @@ class Pipeline(ABC):
     def copy(self, staged: Staged, at: s.Scalar, slot: ir.Value, when: ir.Value | None) -> ir.Value:
         with token_place(staged):
             offsets = [s.value(at) if o == self.variable else o for o in staged.offsets]
-            return Copy.build(staged.view, offsets, self.slot_of(staged, slot), when)
+            token = Copy.build(staged.view, offsets, self.slot_of(staged, slot), when)
+            if staged.offsets[0] == self.variable:
+                # The main loop ends before the tile that the view does not hold whole along the loop's axis.
+                token.owner.operation.attributes[WHOLE] = ir.UnitAttr.get()
+            return token
 
     def barrier(self) -> None:
         """A barrier of the schedule."""
