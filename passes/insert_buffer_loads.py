@@ -51,7 +51,7 @@ def insert_buffer_loads(module: ir.Module, target: Target) -> None:
     roles = roles_of(function)
     split_reductions(function)
     stage_operands(module, roles, target)
-    orient(function, roles.copying, target)
+    orient(function, target)
     stage_through_registers(module, roles, target)
     for op in list(walk(function)):
         if op.name == Load.name:

@@ -28,15 +28,14 @@ from hkc.targets import Target
 MOST_TRIED = 8
 
 
-def orient(function: ir.Operation, waves: int, target: Target) -> None:
+def orient(function: ir.Operation, target: Target) -> None:
     """Marks the LDS tiles that lie column by column, and loads what is written to them in blocks."""
     for op in list(walk(function)):
         if op.name == LdsAlloc.name and lds_type(op.results[0]).layout is None and _read_down(op.results[0], target):
             set_layout(op.results[0], COLUMNS)
-            tile = staged_type(op.results[0], waves, target)
             for slot in slots_of(op.results[0]):
                 for use in slot.uses:
-                    _load_as(use.owner.operation, tile)
+                    _load_in_blocks(use.owner.operation, op.results[0], target)
 
 
 def slots_of(lds: ir.Value) -> Iterator[ir.Value]:
@@ -77,14 +76,15 @@ def _read_down(lds: ir.Value, target: Target) -> bool:
     return bool(reads) and down and not any(reads_transposed(layout, item_bytes, target) for layout in reads)
 
 
-def _load_as(write: ir.Operation, type_: TileType) -> None:
-    """Loads what an op writes to LDS in another layout, if the load serves that alone."""
+def _load_in_blocks(write: ir.Operation, lds: ir.Value, target: Target) -> None:
+    """Loads what an op writes to LDS in the blocks' layout, by the same wavefronts, if the load serves that alone."""
     if write.name != LdsWrite.name:
         return
     tile = write.operands[0]
     loaded = not isinstance(tile, ir.BlockArgument) and tile.owner.operation.name in (Load.name, MaskedLoad.name)
     if loaded and len(list(tile.uses)) == 1:
-        tile.set_type(type_.mlir())
+        split = parse_layout(tile_type(tile).layout or "").split
+        tile.set_type(staged_type(lds, split[0].count * split[1].count, target).mlir())
 
 
 def staged_type(lds: ir.Value, waves: int, target: Target) -> TileType:
