@@ -104,6 +104,7 @@ class Program:
         from hkc.driver import compile as flow
         from hkc.driver.dump import Dumper
 
+        flow.alone = True
         dumper = Dumper(dump) if dump is not None else None
         source, arch = self.source, arch or self.arch
         if source.form == "ll":

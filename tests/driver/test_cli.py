@@ -46,6 +46,21 @@ def test_compile_writes_a_code_object(hkc: Run, tile_file: Path, tmp_path: Path)
     assert (tmp_path / "named.hsaco").exists()
 
 
+def test_a_compile_goes_without_numpy(tile_file: Path, tmp_path: Path) -> None:
+    """Whose import costs a tenth of the time; whoever wants it afterwards gets it."""
+    script = """
+import sys
+from hkc.cli import main
+assert main(["compile", sys.argv[1], "-o", sys.argv[2]]) == 0
+assert "mlir.ir" in sys.modules and "numpy" not in sys.modules
+import numpy
+assert numpy.zeros(1) == 0
+"""
+    environment = os.environ | {"HKC_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", script, str(tile_file), str(tmp_path / "out.hsaco")]
+    subprocess.run(command, check=True, env=environment)
+
+
 @pytest.mark.parametrize(
     ("stage", "sign"),
     [("tile", "kernel scale("), ("mlir", "tile.kernel"), ("llvm", "amdgpu_kernel"), ("asm", "s_endpgm")],
