@@ -19,7 +19,8 @@ class Workload:
     """The work of a kernel, from its IR before any pass.
 
     ``matmuls`` are the main loop's ``(m, n, k)`` in one step, ``bytes`` the size of an input element,
-    ``waves`` rows x columns that compute, ``load_waves`` how many others only load. ``tiles`` are the largest named tiles: name, type text, bytes.
+    ``waves`` rows x columns that compute, ``load_waves`` how many others only load. ``tiles`` are the largest named
+    tiles: name, type text, bytes.
     """
 
     matmuls: tuple[tuple[int, int, int], ...] = ()
