@@ -193,6 +193,14 @@ class HipLibrary:
         """Instruction counts of the emulated device; none on a GPU."""
         return json.loads(self._text("hkcCounters", ordinal, clear=clear) or "{}")
 
+    def vector_variant(self) -> str:
+        """The vector instructions that the emulated device uses (``base``, ``avx2``, ``avx512``); empty on a GPU."""
+        if not self.emulated:
+            return ""
+        function = self._library.hkcVectorVariant
+        function.restype = c_char_p
+        return function().decode()
+
     def coverage(self) -> dict[str, list[dict[str, Any]]]:
         """The emulated device's opcode rows by target (``family``, ``opcode``, ``mnemonic``, ``executed``)."""
         return json.loads(self._text("hkcCoverage") or "{}")

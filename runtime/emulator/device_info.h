@@ -33,6 +33,8 @@ constexpr int sgprs_per_simd = 800;  // CDNA3 ISA 3.6.2, LLVM AMDGPUBaseInfo: GF
 constexpr int sgpr_granule = 16;  // CDNA3 ISA 3.6.2
 constexpr int max_workgroup = 1024;  // LLVM AMDGPUUsage: the largest flat workgroup
 constexpr int max_workgroups_per_cu = 32;  // ROCm documentation, hardware specifications: MI300 series
+// LLVM AMDGPU, GCNSubtarget::getMaxWaveScratchSize: 8191 units of 1 KB a wave, a 64th of it for each work-item.
+constexpr uint32_t max_private_bytes = 8191 * 1024 / wavefront_size;
 constexpr int wall_clock_khz = 100000;  // CDNA3 ISA 4.4: S_MEMREALTIME counts at 100 MHz
 constexpr int pci_bus_base = 1;
 

@@ -45,6 +45,11 @@ hipError_t check_shape(const Launch& launch, const Kernel& kernel, const DeviceI
                                                         arch_name(info.arch) + " has " +
                                                         std::to_string(info.lds_bytes));
     }
+    if (kernel.private_segment > max_private_bytes) {
+        return finish(hipErrorLaunchOutOfResources, who + std::to_string(kernel.private_segment) +
+                                                        " bytes of scratch memory a work-item, there are " +
+                                                        std::to_string(max_private_bytes));
+    }
     return hipSuccess;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "bindings.h"
 #include "hip_state.h"
 
 using namespace hkc::emu;
@@ -102,6 +103,10 @@ long guarded_text(Body body) noexcept {
 
 HIP_API const char* hkcVersion() {
     return HKC_VERSION;
+}
+
+HIP_API const char* hkcVectorVariant() {
+    return vector_variant().name;
 }
 
 HIP_API hipError_t hkcSetMode(int ordinal, int mode) {

@@ -10,6 +10,10 @@
 /// "0.1.0": the version of this library.
 HIP_API const char* hkcVersion();
 
+/// "base" (SSE2), "avx2" or "avx512": the vector instructions in use, the best that the processor has. The environment
+/// variable HKC_EMULATOR_VECTOR keeps the library to fewer; results are the same.
+HIP_API const char* hkcVectorVariant();
+
 /// 0: fast; 1: checked. Of this device's later launches.
 HIP_API hipError_t hkcSetMode(int device, int mode);
 HIP_API int hkcGetMode(int device);

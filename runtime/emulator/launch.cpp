@@ -5,6 +5,7 @@
 #include <new>
 
 #include "checker.h"
+#include "device_info.h"
 
 namespace hkc::emu {
 namespace {
@@ -53,6 +54,9 @@ std::string LaunchState::check_limits(RunContext& run) const {
     if (bytes > lds.limit)
         return kernel.name + " needs " + std::to_string(bytes) + " bytes of LDS, " + arch_name(arch_) +
                " has " + std::to_string(lds.limit);
+    if (kernel.descriptor.private_segment > max_private_bytes)
+        return kernel.name + " needs " + std::to_string(kernel.descriptor.private_segment) +
+               " bytes of scratch memory a work-item, there are " + std::to_string(max_private_bytes);
     if (!entry_) return kernel.name + " has no entry in the code";
     return {};
 }
@@ -119,8 +123,11 @@ void LaunchState::start_sgprs(Wave& w, const std::array<uint32_t, 3>& workgroup)
     if (kd.properties & enable_private_segment_size) w.sgpr[n++] = private_segment_;
     // Preloaded kernel arguments: the code's prologue loads them too, for firmware that does not preload.
     unsigned length = kd.kernarg_preload & 0x7f, offset = kd.kernarg_preload >> 7;
-    for (unsigned i = 0; i < length && n < 16; ++i, ++n)
-        std::memcpy(&w.sgpr[n], reinterpret_cast<const void*>(kernarg_ + 4 * (offset + i)), 4);
+    for (unsigned i = 0; i < length && n < 16; ++i, ++n) {
+        uint64_t dword =
+            kernarg_ + 4 * (offset + i);  // a damaged descriptor may name dwords behind the segment
+        if (dword < packet_) std::memcpy(&w.sgpr[n], reinterpret_cast<const void*>(dword), 4);
+    }
     unsigned user = kd.rsrc2 >> 1 & 31;
     n = std::max(n, user);
     for (unsigned i = 0; i < 3; ++i)  // ENABLE_SGPR_WORKGROUP_ID_X, Y, Z
@@ -181,6 +188,7 @@ WorkgroupStorage::WorkgroupStorage(RunContext& run, const LaunchState& launch) :
 }
 
 WorkgroupStorage::~WorkgroupStorage() {
+    run_.add(counters_);
     if (group_.shadow) checker::detach(group_);
 }
 
@@ -194,7 +202,7 @@ void WorkgroupStorage::begin(uint64_t index) {
 }
 
 void WorkgroupStorage::end() {
-    for (unsigned i = 0; i < group_.wave_count; ++i) run_.add(waves_[i].counters);
+    for (unsigned i = 0; i < group_.wave_count; ++i) counters_ = counters_ + waves_[i].counters;
 }
 
 }  // namespace hkc::emu

@@ -56,6 +56,7 @@ class WorkgroupStorage {
     Workgroup group_;
     std::unique_ptr<Wave[], FreeWaves> waves_;
     std::vector<uint64_t> lds_, scratch_;
+    Counters counters_{};  ///< Of the workgroups so far.
 };
 
 }  // namespace hkc::emu

@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "bindings.h"
 #include "checker.h"
 #include "launch.h"
+#include "work_queue.h"
 #include "workgroup.h"
 
 namespace hkc::emu {
@@ -158,16 +161,36 @@ void run_workgroup(Workgroup& group) {
     }
 }
 
-void work(RunContext& run, const LaunchState& launch, std::atomic<uint64_t>& next, uint64_t total) {
-    WorkgroupStorage storage(run, launch);
-    for (uint64_t index; !run.stopped() && (index = next.fetch_add(1)) < total;) {
-        storage.begin(index);
-        if (run.options.mode == Mode::checked)
-            run_workgroup<Mode::checked>(storage.group());
-        else
-            run_workgroup<Mode::fast>(storage.group());
-        storage.end();
+void work(RunContext& run, const LaunchState& launch, WorkQueue& queue, unsigned thread) {
+    try {
+        WorkgroupStorage storage(run, launch);
+        while (!run.stopped()) {
+            const std::optional<uint64_t> index = queue.next(thread);
+            if (!index) break;
+            storage.begin(*index);
+            if (run.options.mode == Mode::checked)
+                run_workgroup<Mode::checked>(storage.group());
+            else
+                run_workgroup<Mode::fast>(storage.group());
+            storage.end();
+        }
+    } catch (const std::bad_alloc&) {
+        run.trap("the host has no memory left to run the kernel");
     }
+}
+
+/// Runs all workgroups on this thread and up to `threads` - 1 others; as many as the host can start.
+void run_all(RunContext& run, const LaunchState& launch, uint64_t total, unsigned threads) {
+    WorkQueue queue(total, threads);
+    std::vector<std::thread> pool;
+    try {
+        for (unsigned i = 1; i < threads; ++i)
+            pool.emplace_back([&run, &launch, &queue, i] { work(run, launch, queue, i); });
+    } catch (const std::system_error&) {
+        // Those that started, and this one, do all the work.
+    }
+    work(run, launch, queue, 0);
+    for (std::thread& t : pool) t.join();
 }
 
 }  // namespace
@@ -186,11 +209,7 @@ RunResult run(const Dispatch& dispatch, const RunOptions& options, MemoryMap& me
         context.global = std::make_unique<GlobalShadow>(context.program->global_granule);
     unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     threads = unsigned(std::min<uint64_t>(threads, total));
-    std::atomic<uint64_t> next{0};
-    std::vector<std::thread> pool;
-    for (unsigned i = 1; i < threads; ++i) pool.emplace_back([&] { work(context, launch, next, total); });
-    if (total) work(context, launch, next, total);
-    for (std::thread& t : pool) t.join();
+    if (total) run_all(context, launch, total, threads);
     return context.take_result();
 }
 

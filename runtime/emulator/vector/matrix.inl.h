@@ -24,6 +24,18 @@ struct FloatsOf {
 template <unsigned n>
 using Floats = typename FloatsOf<n>::type;
 
+/// a * b + c rounded once, without an instruction for it. The product of two floats is exact as a double; the sum is
+/// rounded to odd (its last bit says whether something was lost), so that narrowing it rounds the exact value.
+HKC_INLINE float fused(float a, float b, float c) {
+    if (a != a || b != b) return a != a ? a + a : b + b;  // which of several NaN stays is as in the variants with FMA
+    double product = double(a) * double(b), addend = c, sum = product + addend;
+    double part = sum - product, lost = (product - (sum - part)) + (addend - part);
+    uint64_t bits = as_u64(sum);
+    bool inexact = sum - sum == 0 && lost != 0 && !(bits & 1);
+    bits += inexact ? ((lost > 0) == (sum > 0) ? 1 : ~uint64_t{0}) : 0;
+    return float(as_f64(bits));
+}
+
 template <class V>
 HKC_INLINE V multiply_add(V a, V b, V c) {
 #ifdef __AVX512F__
@@ -33,7 +45,9 @@ HKC_INLINE V multiply_add(V a, V b, V c) {
     if constexpr (sizeof(V) == 32) return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
     if constexpr (sizeof(V) == 16) return V(_mm_fmadd_ps(__m128(a), __m128(b), __m128(c)));
 #endif
-    return a * b + c;
+    V d;
+    for (unsigned i = 0; i < sizeof(V) / 4; ++i) d[i] = fused(a[i], b[i], c[i]);
+    return d;
 }
 
 template <unsigned m, unsigned n, unsigned k, unsigned blocks, unsigned height = 4>
