@@ -9,7 +9,7 @@ NATIVE := $(shell find runtime/emulator -name '*.cpp' -o -name '*.h' -o -name '*
 CXX_FILES := $(shell find runtime/emulator -name '*.cpp' -o -name '*.h')
 PACKAGES := dialect passes runtime
 
-.PHONY: all run test test-long lint types format bench bench-codegen clean
+.PHONY: all run test test-long lint types format bench bench-codegen fuzz clean
 
 all: $(VENV)/stamp
 
@@ -57,6 +57,11 @@ $(TRITON_VENV)/stamp: benchmarks/codegen/requirements.txt
 
 bench-codegen: all $(TRITON_VENV)/stamp
 	@$(BIN)/python -m benchmarks.codegen --triton $(TRITON_VENV)/bin/python $(BENCH)
+
+# Under AddressSanitizer and UndefinedBehaviorSanitizer; the library is built in build/fuzz.
+FUZZ_SECONDS ?= 600
+fuzz: all
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 clean:
 	rm -rf $(VENV) $(TRITON_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

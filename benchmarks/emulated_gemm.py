@@ -1,44 +1,134 @@
-"""A bf16 GEMM of 1024 x 1024 x 1024 on the emulated device (fast mode), beside NumPy's float32 matmul."""
+"""The emulated device's speed: a bf16 GEMM of 4096 beside NumPy's float32 matmul, threads, checked mode."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 import hkc as hk
 from benchmarks import GEMM
 from hkc.numerics import encode
+from hkc.runtime import Device, open_device
 
-_SIZE = 1024
-_RUNS = 3
+_ARCH = "gfx950"
+_SIZE, _SCALING_SIZE, _CHECKED_SIZE = 4096, 2048, 512
+_KERNELS: Mapping[str, Mapping[str, Any]] = {
+    "256x256 pingpong": {"BM": 256, "BN": 256, "SCHEDULE": "pingpong"},
+    "128x128 uniform": {"BM": 128, "BN": 128, "SCHEDULE": "uniform"},
+}
+_MOST_NUMPY, _LEAST_SCALING, _MOST_CHECKED = 15.0, 1.8, 20.0  # the targets
+# OpenBLAS chooses its kernel itself: these settings of the environment would hold it back.
+_OPENBLAS_SETTINGS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+_NUMPY = f"""
+import json, time
+import numpy as np
+a, b = np.random.default_rng(0).standard_normal((2, {_SIZE}, {_SIZE}), np.float32)
+times = []
+for _ in range(4):
+    start = time.perf_counter()
+    a @ b.T
+    times.append(time.perf_counter() - start)
+print(json.dumps(min(times[1:])))
+"""
 
 
-def _best(work: Callable[[], object]) -> float:
-    seconds = []
-    for _ in range(_RUNS):
-        start = perf_counter()
-        work()
-        seconds.append(perf_counter() - start)
-    return min(seconds)
+@dataclass(frozen=True)
+class Run:
+    """One launch: seconds of the call, and the wave-instructions it executed."""
+
+    seconds: float
+    instructions: int
+
+
+def numpy_seconds() -> float:
+    """NumPy's float32 matmul in a process of its own, the best of three after one."""
+    environment = {name: value for name, value in os.environ.items() if name not in _OPENBLAS_SETTINGS}
+    done = subprocess.run([sys.executable, "-c", _NUMPY], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def _case(size: int, constants: Mapping[str, Any]) -> Callable[[], None]:
+    """The kernel on random matrices, compiled and loaded."""
+    kernel = hk.load(GEMM)
+    device = f"emulator:{_ARCH}"
+
+    def arrays(size: int) -> list[Any]:
+        rng = np.random.default_rng(0)
+        inputs = [hk.array(encode(rng.standard_normal((size, size)), hk.bf16), hk.bf16) for _ in range(2)]
+        return [*inputs, hk.array(np.zeros((size, size), np.uint16), hk.bf16)]
+
+    kernel(*arrays(256), device=device, **constants)  # constants that do not depend on the size: this compiles
+    return partial(kernel, *arrays(size), device=device, **constants)
+
+
+def _measure(device: Device, work: Callable[[], None]) -> Run:
+    device.counters()
+    start = perf_counter()
+    work()
+    seconds = perf_counter() - start
+    return Run(seconds, device.counters()["instructions"])
+
+
+def _verdict(value: float, bound: float, *, most: bool) -> str:
+    good = value <= bound if most else value >= bound
+    return f"{value:6.2f}   target {'<=' if most else '>='} {bound:g}   {'met' if good else 'MISSED'}"
+
+
+def _against_numpy(device: Device, cores: int) -> None:
+    matmul = numpy_seconds()
+    operations = 2 * _SIZE**3
+    print(f"GEMM of {_SIZE} x {_SIZE} x {_SIZE} on {cores} cores:")
+    print(f"  NumPy float32           {matmul:8.2f} s  {operations / matmul / 1e9:8.1f} GFLOP/s")
+    for name, constants in _KERNELS.items():
+        run = _measure(device, _case(_SIZE, constants))
+        rate = operations / run.seconds / 1e9
+        print(f"  {_ARCH} {name:16} {run.seconds:8.2f} s  {rate:8.1f} GFLOP/s")
+        print(f"    wave-instructions     {run.instructions / run.seconds / 1e6:8.1f} million/s")
+        print(f"    MFMA                  {rate / cores:8.1f} GFLOP/s a core")
+        print(f"    time / NumPy's        {_verdict(run.seconds / matmul, _MOST_NUMPY, most=True)}")
+
+
+def _scaling(device: Device) -> None:
+    """One and two threads in turn, the best of each; two rounds, so that a slow moment hits neither alone."""
+    print(f"GEMM of {_SCALING_SIZE} x {_SCALING_SIZE} x {_SCALING_SIZE}, threads:")
+    for name, constants in _KERNELS.items():
+        work = _case(_SCALING_SIZE, constants)
+        best = {1: float("inf"), 2: float("inf")}
+        for threads in (1, 2) * 2:
+            device.set_threads(threads)
+            best[threads] = min(best[threads], _measure(device, work).seconds)
+        device.set_threads(0)
+        ratio = _verdict(best[1] / best[2], _LEAST_SCALING, most=False)
+        print(f"  {name:16} 1: {best[1]:6.2f} s   2: {best[2]:6.2f} s   1 / 2: {ratio}")
+
+
+def _checked(device: Device) -> None:
+    work = _case(_CHECKED_SIZE, {})
+    work()
+    fast = min(_measure(device, work).seconds for _ in range(5))
+    with device.sanitize():
+        checked = min(_measure(device, work).seconds for _ in range(2))
+    assert not device.reports()
+    print(f"GEMM of {_CHECKED_SIZE} x {_CHECKED_SIZE} x {_CHECKED_SIZE}, defaults:")
+    print(
+        f"  fast {fast:.3f} s   checked {checked:.2f} s   checked / fast: "
+        f"{_verdict(checked / fast, _MOST_CHECKED, most=True)}"
+    )
 
 
 def run() -> None:
-    """Print the best of a few runs of each, after one that compiles."""
-    rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal((_SIZE, _SIZE), np.float32) for _ in range(2))
-    bits = [hk.array(encode(x.astype(np.float64), hk.bf16), hk.bf16) for x in (a, b)]
-    out = hk.array(np.zeros((_SIZE, _SIZE), np.uint16), hk.bf16)
-    gemm = hk.load(GEMM)
-    matmul = _best(lambda: a @ b.T)
-    operations = 2 * _SIZE**3
-    print(f"GEMM of {_SIZE} x {_SIZE} x {_SIZE} on {os.cpu_count()} cores, best of {_RUNS}:")
-    print(f"  NumPy float32          {matmul:8.3f} s  {operations / matmul / 1e9:8.1f} GFLOP/s")
-    for arch in ("gfx942", "gfx950"):
-        device = f"emulator:{arch}"
-        gemm(*bits, out, device=device)
-        emulated = _best(lambda device=device: gemm(*bits, out, device=device))  # type: ignore[misc]
-        rate = operations / emulated / 1e9
-        print(f"  emulated {arch} bf16   {emulated:8.3f} s  {rate:8.1f} GFLOP/s   {emulated / matmul:.0f} x NumPy")
+    """Print each measurement beside its target."""
+    device = open_device(f"emulator:{_ARCH}")
+    print(f"vector instructions: {device.vector_variant}")
+    _checked(device)
+    _scaling(device)
+    _against_numpy(device, os.cpu_count() or 1)

@@ -171,6 +171,11 @@ class Device:
         """
         return self._library.waits(self.ordinal)
 
+    @property
+    def vector_variant(self) -> str:
+        """The vector instructions that the emulated device runs on; empty on a GPU."""
+        return self._library.vector_variant()
+
     def counters(self) -> dict[str, int]:
         """Wave-instructions executed since the last call, by kind, and ``launches``; empty on a GPU."""
         return self._library.counters(self.ordinal, clear=True)

@@ -186,25 +186,4 @@ SectionBytes ElfFile::find_note(SectionBytes notes, std::string_view owner, uint
     return {};
 }
 
-size_t ElfFile::extent(const uint8_t* data, size_t readable) {
-    Elf64_Ehdr header;
-    if (readable < sizeof header) return readable;
-    std::memcpy(&header, data, sizeof header);
-    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return sizeof header;
-    uint64_t end = sizeof header;
-    const auto include = [&](uint64_t offset, uint64_t size) {
-        if (offset <= readable && size <= readable - offset) end = std::max(end, offset + size);
-    };
-    include(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
-    include(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
-    for (uint64_t i = 0; i < header.e_shnum; ++i) {
-        Elf64_Shdr section;
-        const uint64_t at = header.e_shoff + i * sizeof section;
-        if (header.e_shoff > readable || at + sizeof section > readable) break;
-        std::memcpy(&section, data + at, sizeof section);
-        if (section.sh_type != SHT_NOBITS) include(section.sh_offset, section.sh_size);
-    }
-    return static_cast<size_t>(end);
-}
-
 }  // namespace hkc::emu

@@ -48,10 +48,6 @@ class ElfFile {
     /// The descriptor of the first note of this owner and type; empty if there is none.
     SectionBytes note(std::string_view owner, uint32_t type) const;
 
-    /// How many bytes from `data` an ELF's headers describe, as far as the first `readable` bytes tell; for
-    /// callers that have a pointer without a size.
-    static size_t extent(const uint8_t* data, size_t readable);
-
  private:
     void check_identification(Arch device) const;
     SectionBytes find_note(SectionBytes notes, std::string_view owner, uint32_t type) const;

@@ -6,27 +6,13 @@
 #include <iterator>
 
 #include "elf_file.h"
+#include "hip_image.h"
 #include "hip_state.h"
 #include "offload_bundle.h"
 
 using namespace hkc::emu;
 
 namespace {
-
-/// How many bytes from `p` on are mapped and readable, by the process's own memory map.
-size_t readable_bytes(const void* p) {
-    const auto address = reinterpret_cast<uint64_t>(p);
-    std::ifstream maps("/proc/self/maps");
-    uint64_t end = address;
-    for (std::string line; std::getline(maps, line);) {
-        uint64_t low = 0, high = 0;
-        char readable = '-';
-        if (std::sscanf(line.c_str(), "%lx-%lx %c", &low, &high, &readable) != 3) continue;
-        if (low > end) break;
-        if (end >= low && end < high && readable == 'r') end = high;
-    }
-    return end - address;
-}
 
 hipError_t load_failure(LoadFailure failure) {
     switch (failure) {
@@ -83,11 +69,8 @@ HIP_API hipError_t hipModuleLoad(hipModule_t* module, const char* path) {
 HIP_API hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
     return guarded([&] {
         if (module == nullptr || image == nullptr) return finish(hipErrorInvalidValue);
-        // HIP passes no size: the headers tell it, and nothing beyond readable memory is touched.
-        const size_t readable = readable_bytes(image);
-        const SectionBytes bytes{static_cast<const uint8_t*>(image), readable};
-        const size_t size = is_offload_bundle(bytes) ? readable : ElfFile::extent(bytes.data, readable);
-        return load(module, image, size);
+        const std::vector<uint8_t> bytes = copy_image(image);
+        return load(module, bytes.data(), bytes.size());
     });
 }
 

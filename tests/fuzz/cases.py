@@ -17,8 +17,8 @@ from ..runtime.emulator.disassembly_words import FAMILIES, draw
 TESTS = Path(__file__).parent.parent
 ARCHES = ("gfx942", "gfx950")
 _EDGES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
-_ENDPGM = 0xBF810000
-_SHORT = {"SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "VOP1", "VOP2", "VOPC"}  # families of one dword
+_LITERAL = 255  # the source operand that a dword behind the instruction gives
+Words = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Case:
     kind: str
     arch: str
     code: bytes
+    words: tuple[Words, ...]  # candidates for instructions in the place of its code; none: the code as it is
+    only_valid: bool  # leave out those that are no instructions, or that the device does not execute
     by_file: bool
     checked: bool
     threads: int
@@ -49,17 +51,20 @@ def case(seed: int, number: int) -> Case:
     arch = source.choice(ARCHES)
     kind = source.choices(list(_KINDS), weights=(1, 1, 3, 5, 5))[0]
     code = _KINDS[kind](source, arch)
-    block = source.choice([(64, 1, 1), (64, 1, 1), (256, 1, 1), (1, 1, 1), (7, 5, 3), (1024, 1, 1)])
+    families = {"instructions": list(FAMILIES), "one family": [source.choice(list(FAMILIES))]}.get(kind)
+    block = source.choice([(64, 1, 1), (64, 1, 1), (128, 1, 1), (256, 1, 1), (1, 1, 1), (7, 5, 3), (1024, 1, 1)])
     return Case(
         kind=kind,
         arch=arch,
         code=code,
+        words=_stream(source, families) if families else (),
+        only_valid=source.random() < 0.9,
         by_file=source.random() < 0.5,
         checked=source.random() < 0.5,
         threads=source.choice((1, 1, 1, 2)),
         grid=(source.choice((1, 1, 2, 5)), source.choice((1, 1, 2)), 1),
         block=block,
-        dynamic_lds=source.choice((0, 0, 1024, 65536, 163840, source.getrandbits(32))),
+        dynamic_lds=source.choice((0, 0, 0, 0, 256, 4096, 65536, source.getrandbits(32))),
         arguments=tuple(_argument(source) for _ in range(64)),
     )
 
@@ -119,58 +124,34 @@ def _damaged(source: random.Random, arch: str) -> bytes:
     return bytes(code[: len(original)])
 
 
-def _words(source: random.Random, valid: bool) -> list[int]:
-    """One instruction, with its operands as they come."""
-    family = source.choice(list(FAMILIES))
-    dwords = list(draw(family, source.randrange(1 << 12), source))
-    if not valid:
-        return dwords[: source.randrange(1, 5)]
-    return dwords[: 1 if family in _SHORT else 4 if family == "SCALED" else 2]
+def _state(source: random.Random) -> list[Words]:
+    """Instructions that leave wild values and addresses of device memory in EXEC, M0, VCC, SGPRs and VGPRs.
 
-
-def _state(source: random.Random) -> list[int]:
-    """s_mov_b32 and v_mov_b32 that leave wild values in EXEC, M0, VCC, SGPRs and VGPRs."""
-    words = []
-    for _ in range(source.randrange(12)):
+    The first loads sixteen of the arguments (``s_load_dwordx16``), of which many are addresses, and waits for them.
+    """
+    loaded = source.choice((4, 16, 32, 64))
+    state: list[Words] = [(0xC0120000 | loaded << 6, source.choice((0, 64))), (0xBF8CC07F,)]
+    for _ in range(source.randrange(8)):
         value = source.choice((source.getrandbits(32), source.getrandbits(8), source.choice(_EDGES[:10])))
         target = source.choice((124, 126, 127, 106, source.randrange(102)))  # M0, EXEC, VCC, or any
-        words += [0xBE800000 | target << 16 | 255, value]
+        state.append((0xBE800000 | target << 16 | _LITERAL, value))
     for _ in range(source.randrange(8)):
         register, value = source.randrange(64), source.choice((source.getrandbits(32), source.getrandbits(12)))
-        words += [0x7E000200 | register << 17 | 255, value]
-    return words
+        state.append((0x7E000200 | register << 17 | _LITERAL, value))
+    for _ in range(source.randrange(8)):  # v_mov_b32 of an address into a pair
+        register, scalar = source.randrange(0, 64, 2), loaded + source.randrange(0, 16, 2)
+        state += [(0x7E000200 | register << 17 | scalar,), (0x7E000200 | (register + 1) << 17 | (scalar + 1),)]
+    return state
 
 
-def _load_addresses(source: random.Random) -> list[int]:
-    """s_load_dwordx16 of the arguments, some of which are addresses of device memory, and a wait for it."""
-    target = source.choice((4, 16, 32, 64))
-    return [0xC0120000 | target << 6, source.choice((0, 64)), 0xBF8CC07F]
+def _stream(source: random.Random, families: list[str]) -> tuple[Words, ...]:
+    """Candidates for instructions: four dwords each, of which one that is valid uses as many as it needs."""
+    drawn = [draw(source.choice(families), source.randrange(1 << 12), source) for _ in range(source.randrange(4, 160))]
+    return (*_state(source), *drawn)
 
 
-def _stream(source: random.Random, arch: str) -> bytes:
-    """A real code object whose first executable bytes are random instructions, mostly valid ones."""
-    return _with_code(source, arch, valid=source.random() < 0.9)
-
-
-def _long_stream(source: random.Random, arch: str) -> bytes:
-    """The same, of one family that is repeated: executors meet their own results."""
-    family = source.choice(list(FAMILIES))
-    words = _load_addresses(source) + _state(source)
-    for _ in range(source.randrange(4, 60)):
-        dwords = draw(family, source.randrange(1 << 12), source)
-        words += dwords[: 1 if family in _SHORT else 4 if family == "SCALED" else 2]
-    return _patched(source.choice(objects(arch)), [*words, _ENDPGM])
-
-
-def _with_code(source: random.Random, arch: str, valid: bool) -> bytes:
-    words = _load_addresses(source) if source.random() < 0.7 else []
-    words += _state(source)
-    for _ in range(source.randrange(1, 40)):
-        words += _words(source, valid)
-    return _patched(source.choice(objects(arch)), [*words, _ENDPGM])
-
-
-def _patched(code: bytes, words: list[int]) -> bytes:
+def patched(code: bytes, words: list[int]) -> bytes:
+    """The code object with ``words`` at the begin of its executable segment, as far as they fit."""
     segments_at, count = struct.unpack_from("<Q", code, 32)[0], struct.unpack_from("<H", code, 56)[0]
     for i in range(count):
         kind, flags, offset, _, _, size = struct.unpack_from("<IIQQQQ", code, segments_at + 56 * i)
@@ -184,6 +165,6 @@ _KINDS: dict[str, Callable[[random.Random, str], bytes]] = {
     "random bytes": _random_bytes,
     "truncated": _truncated,
     "damaged": _damaged,
-    "instructions": _stream,
-    "one family": _long_stream,
+    "instructions": lambda source, arch: source.choice(objects(arch)),
+    "one family": lambda source, arch: source.choice(objects(arch)),
 }

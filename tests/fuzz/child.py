@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import json
 import mmap
 import os
 import sys
@@ -15,11 +16,13 @@ import time
 from ctypes import byref, c_size_t, c_uint, c_ulonglong, c_void_p
 from pathlib import Path
 
-from .cases import ARCHES, Case, case
+from .cases import ARCHES, Case, case, patched
 
 _BUFFER = 1 << 16
 _BUDGET = 3000  # instructions of a wave
-_KERNELS = 3  # of a code object
+_KERNELS = 2  # of a code object
+_ENDPGM = 0xBF810000
+_ENDS = {"s_endpgm", "s_endpgm_saved", "s_trap", "s_sethalt"}  # in the midst of a program, what follows would not run
 
 
 class Device:
@@ -27,7 +30,7 @@ class Device:
 
     def __init__(self, library: str) -> None:
         self.hip = ctypes.CDLL(library)
-        for name in ("hkcReports", "hkcLastTrap", "hkcErrorDetail"):
+        for name in ("hkcReports", "hkcLastTrap", "hkcCoverage", "hkcDisassemble"):
             self.hip[name].restype = ctypes.c_long
         self.folder = tempfile.TemporaryDirectory(prefix="hkc-fuzz-")
         self.buffers = []
@@ -38,7 +41,32 @@ class Device:
         self.hip.hipFree(c_void_p(self.buffers[2]))
         for ordinal in range(len(ARCHES)):
             self.hip.hkcSetInstructionBudget(ordinal, c_ulonglong(_BUDGET))
+        coverage = ctypes.create_string_buffer(self.hip.hkcCoverage(None, c_size_t(0)) + 1)
+        self.hip.hkcCoverage(coverage, c_size_t(len(coverage)))
+        self.not_executed = {
+            arch: {row["mnemonic"] for row in rows if not row["executed"]}
+            for arch, rows in json.loads(coverage.value).items()
+        }
         self.results: collections.Counter[str] = collections.Counter()
+
+    def _instructions(self, case: Case) -> list[int]:
+        """The case's words as a program that ends."""
+        program: list[int] = []
+        for words in case.words:
+            length = self._length(case.arch, words) if case.only_valid else len(words)
+            program += words[:length]
+        return [*program, _ENDPGM]
+
+    def _length(self, arch: str, words: tuple[int, ...]) -> int:
+        """Dwords of the instruction; 0 if it is none, or not one to run here."""
+        text, raw = ctypes.create_string_buffer(1024), (ctypes.c_uint32 * len(words))(*words)
+        length = self.hip.hkcDisassemble(arch.encode(), raw, c_size_t(len(words)), text, c_size_t(len(text)))
+        if length <= 0:
+            return 0
+        name = text.value.decode().split()[0]
+        for ending in ("_e32", "_e64", "_sdwa", "_dpp"):
+            name = name.removesuffix(ending)
+        return 0 if name in self.not_executed[arch] or name in _ENDS else length
 
     def run(self, case: Case) -> None:
         ordinal = ARCHES.index(case.arch)
@@ -46,7 +74,8 @@ class Device:
         self.hip.hkcSetMode(ordinal, int(case.checked))
         self.hip.hkcSetThreads(ordinal, c_uint(case.threads))
         module = c_void_p()
-        error = self._load(case, module)
+        code = patched(case.code, self._instructions(case)) if case.words else case.code
+        error = self._load(code, case.by_file, module)
         if error != 0:
             self._note(case, "refused")
             return
@@ -58,15 +87,15 @@ class Device:
             self._launch(case, c_void_p(kernel), ordinal)
         assert self.hip.hipModuleUnload(module) == 0
 
-    def _load(self, case: Case, module: c_void_p) -> int:
+    def _load(self, code: bytes, by_file: bool, module: c_void_p) -> int:
         """From a file of exactly its size, or from memory, which HIP gives no size of."""
-        if case.by_file:
+        if by_file:
             path = Path(self.folder.name) / "code"
-            path.write_bytes(case.code)
+            path.write_bytes(code)
             return self.hip.hipModuleLoad(byref(module), os.fsencode(path))
-        size = max(len(case.code), 1)
+        size = max(len(code), 1)
         with mmap.mmap(-1, (size + 4095) // 4096 * 4096) as memory:
-            memory.write(case.code)
+            memory.write(code)
             view = (ctypes.c_char * len(memory)).from_buffer(memory)
             error = self.hip.hipModuleLoadData(byref(module), view)
             del view

@@ -452,6 +452,22 @@ def test_libraries(device: Device, code: bytes, hip: Hip, tmp_path: Path) -> Non
     assert hip("hipSetDevice", 0) == 0
 
 
+def test_an_image_that_reaches_into_memory_without_content(hip: Hip, code: bytes, arch: str, tmp_path: Path) -> None:
+    """A section table on a page that is mapped, but behind its file's end: touching it would be a bus error."""
+    path = tmp_path / "image"
+    path.write_bytes(code[:64].ljust(8192, b"\0"))
+    module = c_void_p()
+    assert hip("hipSetDevice", 0 if arch == "gfx942" else 1) == 0
+    with path.open("r+b") as file:
+        image = mmap.mmap(file.fileno(), 8192)
+        image[40:48] = (4096).to_bytes(8, "little")  # e_shoff
+        file.truncate(4096)
+        place = (ctypes.c_char * 8192).from_buffer(image)
+        assert hip("hipModuleLoadData", byref(module), place) == 200
+        assert hip("hipModuleLoadData", byref(module), UNMAPPED) == 200
+    assert hip("hipSetDevice", 0) == 0
+
+
 def test_reset(library: HipLibrary) -> None:
     """hipDeviceReset ends the device's memory, streams and modules, and leaves those of the other device."""
     program = """

@@ -27,7 +27,8 @@ using Floats = typename FloatsOf<n>::type;
 /// a * b + c rounded once, without an instruction for it. The product of two floats is exact as a double; the sum is
 /// rounded to odd (its last bit says whether something was lost), so that narrowing it rounds the exact value.
 HKC_INLINE float fused(float a, float b, float c) {
-    if (a != a || b != b) return a != a ? a + a : b + b;  // which of several NaN stays is as in the variants with FMA
+    if (a != a || b != b)
+        return a != a ? a + a : b + b;  // which of several NaN stays is as in the variants with FMA
     double product = double(a) * double(b), addend = c, sum = product + addend;
     double part = sum - product, lost = (product - (sum - part)) + (addend - part);
     uint64_t bits = as_u64(sum);
