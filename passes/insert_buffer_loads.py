@@ -25,12 +25,13 @@ from hkc.dialect.ops import (
     MaskedStore,
     Store,
 )
-from hkc.dialect.types import lds_type, tile_type
+from hkc.dialect.types import LdsType, lds_type, tile_type
 from hkc.dialect.verify import walk
+from hkc.driver.lds_tile import LdsAccess, LdsTile
 from hkc.errors import HkcError, Span
-from hkc.passes import scalars as s
 from hkc.passes.access import may_be_wide
 from hkc.passes.lds_orientation import accesses_of, orient, set_layout
+from hkc.passes.lds_report import keep_lds_tiles
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_staging import stage_through_registers
 from hkc.passes.roles import roles_of
@@ -38,11 +39,8 @@ from hkc.passes.split_reductions import split_reductions
 from hkc.passes.staging import stage_operands
 from hkc.passes.supported import check_registers
 from hkc.passes.swizzle import is_chosen, parse_swizzle
-from hkc.passes.swizzle_solver import Degree, Solution, degree, solve
+from hkc.passes.swizzle_solver import Degree, degree, solve
 from hkc.targets import Target
-
-# On an LDS allocation: for each kind of access its bytes a lane, the cycles of one instruction, and the least possible.
-CONFLICTS = "tile.lds_conflicts"
 
 
 def insert_buffer_loads(module: ir.Module, target: Target) -> None:
@@ -58,7 +56,7 @@ def insert_buffer_loads(module: ir.Module, target: Target) -> None:
             _split_load(op)
         elif op.name == Store.name:
             _split_store(op)
-    _swizzle(function, target)
+    _swizzle(module, function, target)
     _check_budget(function, target)
     check_registers(walk(function), target)
 
@@ -91,29 +89,34 @@ def _split_store(op: ir.Operation) -> None:
     op.erase()
 
 
-def _swizzle(function: ir.Operation, target: Target) -> None:
-    """Chooses each LDS tile's layout; its conflicts are noted on the allocation."""
+def _swizzle(module: ir.Module, function: ir.Operation, target: Target) -> None:
+    """Chooses each LDS tile's layout; its conflicts are noted for the report."""
+    noted = []
     for op in walk(function):
         if op.name != LdsAlloc.name:
             continue
         lds = op.results[0]
         type_, accesses = lds_type(lds), accesses_of(lds)
-        rows = type_.shape[1:]
+        rows, item_bytes = type_.shape[1:], type_.dtype.bytes
         if is_chosen(type_.layout):
             swizzle = parse_swizzle(type_.layout)
-            degrees = tuple(degree(access, swizzle, rows, type_.dtype.bytes, target) for access in accesses)
-            solution = Solution(swizzle, degrees)
+            degrees = tuple(degree(access, swizzle, rows, item_bytes, target) for access in accesses)
         else:
-            columns = parse_swizzle(type_.layout).columns
-            solution = solve(accesses, rows, type_.dtype.bytes, target, columns)
-            set_layout(lds, solution.swizzle.text())
-        op.attributes[CONFLICTS] = ir.ArrayAttr.get([_noted(found) for found in solution.degrees])
+            solution = solve(accesses, rows, item_bytes, target, parse_swizzle(type_.layout).columns)
+            swizzle, degrees = solution.swizzle, solution.degrees
+            set_layout(lds, swizzle.text())
+        noted.append(LdsTile(name_of(op) or "a tile", _shape_text(type_), swizzle.text(), tuple(map(_access, degrees))))
+    if noted:
+        keep_lds_tiles(module, noted)
 
 
-def _noted(found: Degree) -> ir.Attribute:
-    numbers = {"bytes": found.width, "cycles": found.cycles, "least": found.least}
-    noted = {name: ir.IntegerAttr.get(s.i64(), number) for name, number in numbers.items()}
-    return ir.DictAttr.get({"access": ir.StringAttr.get("write" if found.access.write else "read"), **noted})
+def _access(found: Degree) -> LdsAccess:
+    return LdsAccess("write" if found.access.write else "read", found.width, found.cycles, found.least)
+
+
+def _shape_text(type_: LdsType) -> str:
+    buffers, rows, columns = type_.shape
+    return f"{buffers} x {rows}x{columns} {type_.dtype.name}"
 
 
 def _check_budget(function: ir.Operation, target: Target) -> None:
@@ -123,9 +126,7 @@ def _check_budget(function: ir.Operation, target: Target) -> None:
         if op.name == LdsAlloc.name:
             type_ = lds_type(op.results[0])
             size = type_.elements * type_.dtype.bytes
-            buffers, rows, columns = type_.shape
-            name = name_of(op) or "a tile"
-            text = f"{name}: {buffers} x {rows}x{columns} {type_.dtype.name} = {size} bytes"
+            text = f"{name_of(op) or 'a tile'}: {_shape_text(type_)} = {size} bytes"
             sizes.append((size, text, span_of(op)))
     total = sum(size for size, _, _ in sizes)
     if total <= target.lds_bytes:

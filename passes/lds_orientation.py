@@ -21,7 +21,7 @@ from hkc.errors import InternalError
 from hkc.passes.access import longest_run, plain_type
 from hkc.passes.layouts import block_layouts, parse_layout
 from hkc.passes.swizzle import COLUMNS, parse_swizzle, reads_transposed
-from hkc.passes.swizzle_solver import COALESCED, Access, solve
+from hkc.passes.swizzle_solver import COALESCED, Access, solve, unavoidable
 from hkc.targets import Target
 
 # Layouts of a staged copy that are tried for one without conflicts: later ones need many more accesses.
@@ -96,11 +96,12 @@ def staged_type(lds: ir.Value, waves: int, target: Target) -> TileType:
         return plain_type(type_, waves, target)
     reads, item_bytes = _reads(lds), type_.dtype.bytes
     layouts = block_layouts(type_.shape, waves, longest_run(type_, target), COALESCED // item_bytes)
+    bound = unavoidable(reads, type_.shape, item_bytes, target, columns=True)
     tried = []
     for layout in islice(layouts, MOST_TRIED):
         access = Access(layout.text(), write=True)
         extra = solve((*reads, access), type_.shape, item_bytes, target, columns=True).extra
-        if not extra:
+        if extra <= bound:
             return replace(type_, layout=layout.text())
         tried.append((extra, layout.text()))
     if not tried:

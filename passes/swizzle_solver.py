@@ -138,13 +138,13 @@ def solve(
     address registers. ``columns``: the tile lies column by column."""
     patterns = [_pattern(access, columns, shape, item_bytes, target) for access in accesses]
     rows, across = shape[::-1] if columns else shape
-    row_bytes = across * item_bytes
+    row_bytes, bound = across * item_bytes, sum(map(_least_lost, patterns))
     found: list[tuple[_Score, Swizzle]] = []
     for block in _blocks(row_bytes):
-        solved = bool(found) and min(found)[0][0] == 0
+        solved = bool(found) and min(found)[0][0] <= bound
         if solved and (block < COALESCED or min(found)[0][2] == len(patterns)):
             break
-        found.append(_search(patterns, block, rows, row_bytes, most=1 if solved else 2))
+        found.append(_search(patterns, block, rows, row_bytes, bound, most=1 if solved else 2))
     swizzle = replace(min(found)[1], columns=columns)
     return Solution(swizzle, tuple(degree(a, swizzle, shape, item_bytes, target) for a in accesses))
 
@@ -161,15 +161,18 @@ def _blocks(row_bytes: int) -> list[int]:
 _Score = tuple[float, bool, int, int, int]
 
 
-def _search(patterns: list[_Pattern], block: int, rows: int, row_bytes: int, most: int) -> tuple[_Score, Swizzle]:
-    """The best turns for one width of blocks: descent over the row bits, one at a time up to ``most`` at a time."""
+def _search(
+    patterns: list[_Pattern], block: int, rows: int, row_bytes: int, bound: float, most: int
+) -> tuple[_Score, Swizzle]:
+    """The best turns for one width of blocks: descent over the row bits, one at a time up to ``most`` at a time, until
+    no more cycles are lost than ``bound``."""
     chunk_bits = max(0, (block // CHUNK).bit_length() - 1)
     bits = _turning_bits(patterns, rows) if block % CHUNK == 0 else []
     window = max((p.phases.banks * BANK_BYTES // CHUNK for p in patterns), default=1)
     best = Swizzle(block)
     score = _score(patterns, best, row_bytes)
     for size in range(1, most + 1):
-        improved = score[0] > 0
+        improved = score[0] > bound
         while improved:
             improved = False
             for chosen in combinations(bits, size):
@@ -180,7 +183,7 @@ def _search(patterns: list[_Pattern], block: int, rows: int, row_bytes: int, mos
                     new = _score(patterns, candidate, row_bytes)
                     if new < score:
                         best, score, improved = candidate, new, True
-            improved = improved and score[0] > 0
+            improved = improved and score[0] > bound
     return score, best
 
 
@@ -223,7 +226,14 @@ def _registers(pattern: _Pattern, swizzle: Swizzle) -> int:
 
 def _lost(pattern: _Pattern, swizzle: Swizzle) -> float:
     """Cycles beyond the least of one access, from the ranks (see the module's text)."""
-    steps = [_address(swizzle, row, byte) for row, byte in pattern.lanes]
+    reached = _reached(pattern, [_address(swizzle, row, byte) for row, byte in pattern.lanes])
+    banks, dwords = pattern.phases.banks, 1 << _rank(reached)
+    cycles = dwords >> _rank([vector % banks for vector in reached])
+    return (cycles - max(1, dwords // banks)) * len(pattern.phases.phases)
+
+
+def _reached(pattern: _Pattern, steps: list[int]) -> list[int]:
+    """What spans the dwords that a phase reaches, from the address bits that each lane bit flips."""
     reached = [1 << bit for bit in range((pattern.width // BANK_BYTES).bit_length() - 1)]
     for lane in _directions(pattern.phases):
         vector = 0
@@ -231,10 +241,26 @@ def _lost(pattern: _Pattern, swizzle: Swizzle) -> float:
             if lane >> bit & 1:
                 vector ^= step
         reached.append(vector // BANK_BYTES)
-    banks = pattern.phases.banks
-    dwords = 1 << _rank(reached)
-    cycles = dwords >> _rank([vector % banks for vector in reached])
-    return (cycles - max(1, dwords // banks)) * len(pattern.phases.phases)
+    return reached
+
+
+def _least_lost(pattern: _Pattern) -> float:
+    """Cycles that any layout loses: what lies inside a chunk stays there, so that lanes which never differ in it leave
+    banks idle."""
+    steps = [row << _BLOCK_BIT | byte for row, byte in pattern.lanes]
+    reached = _reached(pattern, steps)
+    banks, chunk = pattern.phases.banks, CHUNK // BANK_BYTES
+    most = _rank([vector % chunk for vector in reached]) + (banks // chunk).bit_length() - 1
+    dwords = _rank(reached)
+    return ((1 << dwords - min(dwords, most)) - max(1, (1 << dwords) // banks)) * len(pattern.phases.phases)
+
+
+@cache
+def unavoidable(
+    accesses: tuple[Access, ...], shape: tuple[int, ...], item_bytes: int, target: Target, columns: bool = False
+) -> float:
+    """Cycles beyond the least that the accesses lose in any layout: a lower bound of ``Solution.extra``."""
+    return sum(_least_lost(_pattern(access, columns, shape, item_bytes, target)) for access in accesses)
 
 
 # Where the index of a block stands in the vectors of `_address`: above every offset in a tile.

@@ -113,6 +113,7 @@ def compile_module(
     from hkc.driver import dump, llvmir
     from hkc.driver.meta import describe, kernel_function
     from hkc.driver.workload import examine, with_waves
+    from hkc.passes.lds_report import lds_tiles_of
     from hkc.passes.pipelines import PASSES, done, run_pipeline
     from hkc.passes.remarks import remarks_of
 
@@ -139,7 +140,7 @@ def compile_module(
 
     clock.skip()
     run_pipeline(module, arch, observe)
-    remarks = remarks_of(module)
+    remarks, lds_tiles = remarks_of(module), lds_tiles_of(module)
     clock.skip()
     text = llvmir.translate(module, arch)
     clock.stage("translate")
@@ -150,7 +151,7 @@ def compile_module(
         dumper.text(len(PASSES) + 2, "final", ".s", compiled.asm)
     if meta is not None:
         meta = replace(meta, block=compiled.resources.workgroup)
-    return replace(compiled, mlir=mlir, tile=tile, meta=meta, remarks=remarks)
+    return replace(compiled, mlir=mlir, tile=tile, meta=meta, remarks=remarks, lds_tiles=lds_tiles)
 
 
 def compile_llvm(

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from hkc.driver import cache
+from hkc.driver.lds_tile import LdsTile
 from hkc.driver.meta import KernelMeta
 from hkc.driver.remark import Remark
 from hkc.driver.report import Report, Resources, find_warnings, make_report
@@ -21,7 +22,7 @@ class CompiledKernel:
     relocatable object, ``seconds`` the time of each stage. ``tile``, ``mlir``, ``meta`` and ``workload``
     are None for a compile that started below the tile dialect. ``cached`` tells whether it came from disk,
     under ``key``. ``assembly`` is LLVM's assembly if it was made along; :attr:`asm` makes it. ``remarks`` are the
-    compiler's on what it chose.
+    compiler's on what it chose, ``lds_tiles`` the LDS tiles with their layouts and bank conflicts.
     """
 
     arch: str
@@ -38,6 +39,7 @@ class CompiledKernel:
     key: str | None = None
     cached: bool = False
     remarks: tuple[Remark, ...] = ()
+    lds_tiles: tuple[LdsTile, ...] = ()
 
     @property
     def name(self) -> str:
@@ -59,7 +61,8 @@ class CompiledKernel:
     @cached_property
     def report(self) -> Report:
         """Registers, LDS, occupancy, the main loop against its floor, compile times."""
-        return make_report(self.arch, self.resources, self.hsaco, self.workload, self.seconds, self.remarks)
+        report = make_report(self.arch, self.resources, self.hsaco, self.workload, self.seconds, self.remarks)
+        return replace(report, lds_tiles=self.lds_tiles)
 
     @property
     def warnings(self) -> list[str]:
@@ -82,6 +85,7 @@ def store(compiled: CompiledKernel) -> None:
         "workload": asdict(compiled.workload) if compiled.workload is not None else None,
         "seconds": compiled.seconds,
         "remarks": [asdict(remark) for remark in compiled.remarks],
+        "lds_tiles": [asdict(tile) for tile in compiled.lds_tiles],
     }
     cache.store(compiled.key, data, parts)
 
@@ -102,6 +106,7 @@ def load(key: str) -> CompiledKernel | None:
         workload=Workload.from_json(data["workload"]) if data["workload"] is not None else None,
         seconds=data["seconds"],
         remarks=tuple(Remark(**remark) for remark in data["remarks"]),
+        lds_tiles=tuple(map(LdsTile.from_json, data["lds_tiles"])),
         key=key,
         cached=True,
         **texts,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hkc.driver.lds_tile import LdsTile
 from hkc.driver.remark import Remark
 from hkc.driver.workload import Workload
 from hkc.errors import HkcError
@@ -48,7 +49,7 @@ class Report:
 
     ``loop`` and ``floor`` are instructions of the main loop by kind, for one
     iteration; ``seconds`` the time of each stage of the compile that made the code object; ``remarks`` what the
-    compiler chose and why."""
+    compiler chose and why; ``lds_tiles`` the LDS tiles' layouts and bank conflicts."""
 
     arch: str
     resources: Resources
@@ -59,6 +60,7 @@ class Report:
     tiles: tuple[tuple[str, str, int], ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
+    lds_tiles: tuple[LdsTile, ...] = ()
 
     @property
     def kernel(self) -> str:
@@ -66,7 +68,8 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``json.dumps``."""
-        return asdict(self)
+        tiles = [asdict(tile) | {"ways": tile.ways} for tile in self.lds_tiles]
+        return asdict(self) | {"lds_tiles": tiles}
 
     def text(self, *, cached: bool = False) -> str:
         """The report as a table; a ``cached`` kernel's compile time is that of when it was compiled."""
@@ -91,6 +94,7 @@ class Report:
             stages = ", ".join(f"{name} {seconds * 1e3:.0f}" for name, seconds in self.seconds.items())
             note = " (now from the cache)" if cached else ""
             rows.append(("compile time", f"{sum(self.seconds.values()) * 1e3:.0f} ms{note}: {stages}"))
+        rows += [("LDS tile", str(tile)) for tile in self.lds_tiles]
         rows += [("remark", str(remark)) for remark in self.remarks]
         return "\n".join(f"{name:<14}{value}" for name, value in rows)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hkc.driver.assembly import main_loop
+from hkc.driver.lds_tile import LdsAccess, LdsTile
 from hkc.driver.report import Resources, check_limits, find_warnings, make_report, occupancy
 from hkc.driver.workload import Workload
 from hkc.errors import HkcError
@@ -148,3 +149,20 @@ def test_over_a_limit_is_an_error_that_names_the_tiles(change: dict[str, int], m
     with pytest.raises(HkcError, match=message) as caught:
         check_limits(get_target("gfx950"), replace(USED, **change), workload)
     assert "acc (256x256 f32 tile" in str(caught.value)
+
+
+def test_lds_tiles_are_named_with_their_conflicts() -> None:
+    free = LdsAccess("read", 16, 8, 8)
+    tiles = (
+        LdsTile("a", "2 x 64x64 bf16", "blocks(128) turns()", (free,)),
+        LdsTile("b", "2 x 64x16 bf16", "blocks(32) turns(2:1)", (free, LdsAccess("write", 8, 8, 4))),
+    )
+    report = replace(make_report("gfx942", USED, ASSEMBLY, None, {}), lds_tiles=tiles)
+    lines = [line.split(None, 2)[2] for line in report.text().splitlines() if line.startswith("LDS tile")]
+    assert lines == [
+        "a: 2 x 64x64 bf16, blocks(128) turns(): no bank conflicts",
+        "b: 2 x 64x16 bf16, blocks(32) turns(2:1): bank conflicts 2-way in writes of 8 bytes a lane",
+    ]
+    data = json.loads(json.dumps(report.to_json()))["lds_tiles"]
+    assert [tile["ways"] for tile in data] == [1, 2]
+    assert [LdsTile.from_json({k: v for k, v in tile.items() if k != "ways"}) for tile in data] == list(tiles)

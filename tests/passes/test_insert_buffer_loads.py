@@ -9,7 +9,7 @@ from hkc.dialect.ops import LdsAlloc
 from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
-from hkc.passes.insert_buffer_loads import CONFLICTS
+from hkc.passes.lds_report import lds_tiles_of
 from hkc.passes.rebuild import kernel_of
 
 from .conftest import Make
@@ -46,10 +46,18 @@ def test_lds_holds_one_tile_a_stage_without_conflicts(make: Make, gemm: str, arc
     module = make(gemm, arch, "insert-buffer-loads", STAGES=stages)
     allocations = [op for op in walk(kernel_of(module)) if op.name == LdsAlloc.name]
     assert [lds_type(op.results[0]).shape for op in allocations] == [(stages, 128, 64)] * 2
-    for op in allocations:
-        noted = [(a["cycles"].value, a["least"].value) for a in op.attributes[CONFLICTS]]
-        assert noted
-        assert all(cycles == least for cycles, least in noted)
+    tiles = lds_tiles_of(module)
+    assert {tile.name for tile in tiles} == {"a", "b"}
+    assert [tile.type for tile in tiles] == [f"{stages} x 128x64 bf16"] * 2
+    assert all(tile.accesses and tile.ways == 1 for tile in tiles)
+
+
+def test_conflicts_that_are_left_are_noted_by_tile(make: Make, gemm: str) -> None:
+    """8-byte reads of chunks that 16-byte writes keep together, on gfx942: see test_swizzle_solver."""
+    tiles = lds_tiles_of(make(gemm, "gfx942", "lower-to-rocdl", BM=64, BN=64, BK=16, STAGES=2))
+    assert {str(tile) for tile in tiles if tile.name == "a"} == {
+        "a: 2 x 64x16 bf16, blocks(32) turns(2:1): bank conflicts 2-way in reads of 8 bytes a lane"
+    }
 
 
 def test_gfx942_keeps_transposed_operands_column_by_column(make: Make, gemm: str) -> None:

@@ -16,7 +16,7 @@ from hkc.driver.compile import CompiledKernel, compile_module
 from hkc.passes.lds_orientation import set_layout
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.swizzle import Swizzle, parse_swizzle
-from hkc.passes.swizzle_solver import Access, addressed, conflict_cycles, degree, solve
+from hkc.passes.swizzle_solver import Access, addressed, conflict_cycles, degree, solve, unavoidable
 from hkc.runtime import open_device
 from hkc.targets import TARGETS, get_target
 
@@ -204,3 +204,10 @@ def test_the_gemm_runs_without_conflicts(make: Make, gemm: str, arch: str, trans
     m, n, k = constants["BM"], constants["BN"], 192
     sizes = {"A": (k, m) if trans[0] == "t" else (m, k), "B": (n, k) if trans[1] == "t" else (k, n), "C": (m, n)}
     assert counted(compiled, arch, sizes, "gemm") == 0
+
+
+def test_the_bound_stays_below_what_is_found() -> None:
+    target = get_target("gfx942")
+    accesses = (Access("a(16x16x16*1) by 1/1,1/1"), Access("rows(8,2) by 1/1,1/1", write=True))
+    assert unavoidable(accesses, (64, 16), 2, target) == solve(accesses, (64, 16), 2, target).extra == 4
+    assert unavoidable((Access("a(16x16x16*2) by 1/1,1/1"),), (64, 64), 2, target) == 0
