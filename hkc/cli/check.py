@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,18 +67,19 @@ class Comparison:
 
 
 def reference(
-    module: ir.Module,
+    kernels: Iterable[tuple[ir.Module, tuple[int, ...]]],
     meta: KernelMeta,
     arrays: dict[str, HostArray],
     scalars: dict[str, int | float],
-    grid: tuple[int, ...],
 ) -> dict[str, View]:
-    """Run the interpreter on the arrays as they were; gives the views that the kernel writes."""
+    """Run the interpreter on the arrays as they were, over each module's grid in order; gives the views that are
+    written."""
     from hkc.interp import View, run
 
     views = {name: View(host.values_before(), host.array.dtype, host.array.strides) for name, host in arrays.items()}
     with progress("computing the reference") as state:
-        run(module, {**views, **scalars}, grid, state.update)
+        for module, grid in kernels:
+            run(module, {**views, **scalars}, grid, state.update)
     return {parameter.name: views[parameter.name] for parameter in meta.parameters if parameter.stored}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hkc import knobs
-from hkc.driver.source import Source, open_source
+from hkc.driver.source import Source, open_source, open_sources
 from hkc.errors import HkcError
 from hkc.targets import TARGETS
 
@@ -121,8 +121,16 @@ def open_program(options: argparse.Namespace) -> Program:
     What else was defined is left in ``sizes``: whether it names anything is known once the kernel is
     compiled, and asking now would import MLIR even when the kernel comes from the cache.
     """
+    return _program(open_source(options.file), options, definitions(options))
+
+
+def open_programs(options: argparse.Namespace) -> list[Program]:
+    """Like :func:`open_program`, but all kernels of a file in order when none is named."""
     table = definitions(options)
-    source = open_source(options.file)
+    return [_program(source, options, table) for source in open_sources(options.file)]
+
+
+def _program(source: Source, options: argparse.Namespace, table: dict[str, str]) -> Program:
     if source.kernel is not None:
         from hkc.lang.constants import complete, integers
 

@@ -46,6 +46,18 @@ def open_source(argument: str) -> Source:
     return Source(path, form, _choose(path, kernels, name))
 
 
+def open_sources(argument: str) -> list[Source]:
+    """Like :func:`open_source`, but all kernels of a file in order when none is named."""
+    path, name = _split(argument)
+    form = _FORMS.get(path.suffix)
+    if name is None and (form == "tile" or form == "py"):
+        kernels = _tile_kernels(path) if form == "tile" else _python_kernels(path)
+        if len(kernels) > 1:
+            return [Source(path, form, kernel) for kernel in kernels]
+        return [Source(path, form, _choose(path, kernels, name))]
+    return [open_source(argument)]
+
+
 def _split(argument: str) -> tuple[Path, str | None]:
     head, colon, tail = argument.rpartition(":")
     if colon and tail.isidentifier() and not Path(argument).exists():

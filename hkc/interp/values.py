@@ -136,7 +136,7 @@ class Lds:
         self.errors[...] = tile.bound
 
 
-def settle(value: Floats, error: Floats | float, dtype: DType, ulps: float = 0.5) -> Tile:
+def settle(value: Floats, error: Floats | float, dtype: DType, ulps: Floats | float = 0.5) -> Tile:
     """The result of a float op whose machine form rounds within ``ulps`` units of ``dtype``.
 
     ``error`` is what the operands' errors make of it. The value stays unrounded; it is exact, with no

@@ -312,3 +312,65 @@ def test_gemm_picks_its_tile_by_size(hkc: Run, sizes: tuple[int, int, int], tile
     assert (code, err) == (0, "")
     m, n = (int(extent) for extent in tile.split("x"))
     assert json.loads(out)["grid"] == [-(-sizes[0] // m), -(-sizes[1] // n), 1]
+
+
+PIPELINE = """kernel halves(X: view[M, 64, f32], T: view[M, 64, f32], f: f32; BM = 16) grid (cdiv(M, BM))
+{
+    m = block(0) * BM
+    T[m : m + BM, 0 : 64] = X[m : m + BM, 0 : 64] * f
+}
+kernel squares(T: view[M, 64, f32], Y: view[M, 64, f32]; BN = 32) grid (cdiv(M, BN))
+{
+    m = block(0) * BN
+    t = T[m : m + BN, 0 : 64]
+    Y[m : m + BN, 0 : 64] = t * t
+}
+"""
+
+
+def test_kernels_of_a_file_run_in_order_on_shared_arrays(hkc: Run, tmp_path: Path) -> None:
+    file = _file(tmp_path, "pipeline.tile", PIPELINE)
+    x = np.random.default_rng(0).standard_normal((40, 64)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    given = ["-D", "f=0.5", "-D", "BN=16", "--input", f"X={tmp_path / 'x.npy'}", "--output", f"Y={tmp_path / 'y.npy'}"]
+    code, out, err = hkc("run", file, *given, "--check", "--sanitize")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("halves M=40 f=0.5 on")
+    assert lines[1].startswith("squares M=40 f=0.5 on")
+    assert [line.split(":")[0] for line in lines[-2:]] == ["T", "Y"]
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), (x * np.float32(0.5)) ** 2)
+    code, out, _ = hkc("run", file, *given, "--json", "--check", "--dump-ir", str(tmp_path / "d"))
+    found = json.loads(out)
+    assert [(k["kernel"], k["grid"]) for k in found["kernels"]] == [("halves", [3, 1, 1]), ("squares", [3, 1, 1])]
+    assert sorted(p.name for p in (tmp_path / "d").iterdir()) == ["halves", "squares"]
+
+
+def test_one_kernel_of_a_file_runs_by_name(hkc: Run, tmp_path: Path) -> None:
+    file = _file(tmp_path, "pipeline.tile", PIPELINE)
+    code, out, err = hkc("run", f"{file}:squares", "-D", "M=5", "--check")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].startswith("squares M=5 on")
+
+
+@pytest.mark.parametrize(
+    ("change", "given", "messages"),
+    [
+        (
+            ("T: view[M, 64, f32], Y", "T: view[N, 64, f32], Y"),
+            [],
+            ["share T by name", "view[N, 64, f32]", "FILE:kernel"],
+        ),
+        (("", ""), ["-D", "Q=3", "-D", "f=1"], ["kernel halves, squares has nothing named Q", "M, f, BM, BN"]),
+        (("", ""), [], ["kernel halves, squares needs a value of its argument f"]),
+        (("", ""), ["-D", "f=1"], ["kernel halves, squares needs the size M"]),
+        (("", ""), ["-D", "f=1", "-D", "M=3", "--input", "Z=z.npy"], ["z.npy"]),
+    ],
+)
+def test_pipelines_say_what_is_wrong(
+    hkc: Run, tmp_path: Path, change: tuple[str, str], given: list[str], messages: list[str]
+) -> None:
+    file = _file(tmp_path, "pipeline.tile", PIPELINE.replace(*change) if change[0] else PIPELINE)
+    code, _, err = hkc("run", file, *given)
+    assert code == 2
+    assert all(message in err for message in messages), err

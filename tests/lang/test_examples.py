@@ -18,24 +18,29 @@ from hkc.lang.gridexpr import evaluate
 from hkc.lang.text import parse_text
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
-OWN = ["00_vector_add", "00_transpose", "01_gemm", "02_gemm_by_hand"]
+OWN = [
+    *("00_vector_add", "00_transpose", "01_gemm", "02_gemm_by_hand", "04_gemm_epilogue"),
+    *("03_gemm_batched_split_k:gemm_parts", "03_gemm_batched_split_k:add_parts"),
+]
 
 
 def text_kernel(name: str) -> Any:
-    path = FOLDER / f"{name}.tile"
-    (kernel,) = parse_text(path.read_text(encoding="utf-8"), str(path))
-    return kernel
+    file, _, kernel = name.partition(":")
+    path = FOLDER / f"{file}.tile"
+    (found,) = (k for k in parse_text(path.read_text(encoding="utf-8"), str(path)) if kernel in ("", k.name))
+    return found
 
 
 def python_kernel(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    file, _, kernel = name.partition(":")
+    spec = importlib.util.spec_from_file_location(f"example_{file}", FOLDER / f"{file}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    (kernel,) = [v for v in vars(module).values() if isinstance(v, hk.Kernel)]
-    return kernel.definition
+    (found,) = [v for v in vars(module).values() if isinstance(v, hk.Kernel) and kernel in ("", v.name)]
+    return found.definition
 
 
 @pytest.mark.parametrize("name", OWN)
