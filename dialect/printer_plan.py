@@ -209,14 +209,15 @@ class Plan:
                     break
                 found.append(made)
                 at = self.before[made]
-        tiles = [d for v in op.operands if (d := defining(v)) not in found and d not in self.scalar_splats]
+        vectors = self.scalar_splats.union(found)
+        tiles = [v for v in op.operands if (made := defining(v)) is None or made not in vectors]
         if tiles or {int(d.attributes["axis"]) for d in found} == {0, 1}:
             self.met.update(found)
 
     def meets_a_tile(self, op: ir.Operation, user: ir.Operation) -> bool:
         """Whether another operand of ``user`` is a 2-D tile by itself, so that the vector of ``op`` is a row of it."""
         others = (defining(v) for v in user.operands if v != op.results[0])
-        return any(d not in self.met and d not in self.scalar_splats for d in others)
+        return any(made is None or made not in self.met | self.scalar_splats for made in others)
 
     # Inlining
 

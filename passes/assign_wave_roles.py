@@ -37,6 +37,8 @@ def with_split(layout: str, waves: tuple[int, int]) -> str:
         "ds": (rows, columns),
         "a": (rows, WaveSplit()),
         "b": (WaveSplit(), columns),
+        "ad": (rows, WaveSplit()),
+        "bd": (WaveSplit(), columns),
     }[kind]
     if layout.endswith(".t"):
         split = split[::-1]

@@ -17,6 +17,7 @@ from hkc.dialect.locations import span_of
 from hkc.dialect.types import TileType, tile_type, try_parse_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
+from hkc.passes.chained_matmuls import Chained, separate
 from hkc.passes.layouts import flip, slice_kind
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.supported import check_elements
@@ -101,8 +102,9 @@ class Classes:
         return flip(layout) if flipped else layout
 
 
-def choose_mfma(op: ir.Operation, target: Target) -> tuple[MfmaShape, int]:
-    """The MFMA for a matmul, and how many k-steps a lane's operand holds side by side.
+def choose_mfma(op: ir.Operation, target: Target, chained: bool = False) -> tuple[MfmaShape, int]:
+    """The MFMA for a matmul, and how many k-steps a lane's operand holds side by side. In a chain the largest: what is
+    done to the accumulators in between costs the same for either, the operand reads less.
 
     Raises HkcError if no shape of the target's table divides the tiles.
     """
@@ -118,6 +120,8 @@ def choose_mfma(op: ir.Operation, target: Target) -> tuple[MfmaShape, int]:
             got=a.dtype.name,
             hint="convert the operands, e.g. x.to(bf16)",
         )
+    if chained:
+        shapes = tuple(sorted(shapes, key=lambda shape: -shape.m * shape.n))
     for shape in shapes:
         if m % shape.m == 0 and n % shape.n == 0 and k % shape.k == 0:
             held = shape.k * shape.m // target.wavefront * a.dtype.bytes
@@ -153,7 +157,12 @@ def _relate(op: ir.Operation, classes: Classes) -> None:
         reduced = name == "tile.reduce"
         vector, tile = (out, source) if reduced else (source, out)
         classes.slices.append(Slice(vector, tile, 1 - axis if reduced else axis, op))
-    elif name.startswith("tile.") and name != "tile.mma" and len(op.results) == 1 and _is_tile(op.results[0]):
+    elif (
+        name.startswith("tile.")
+        and name not in ("tile.mma", "tile.relayout")
+        and len(op.results) == 1
+        and _is_tile(op.results[0])
+    ):
         _unite_tiles([op.results[0], *op.operands], classes)
 
 
@@ -173,6 +182,15 @@ def _stored_transposed(classes: Classes, stores: list[ir.Value], root: ir.Value)
     return sum(flips) * 2 > len(flips)
 
 
+def _wanted_by_chains(classes: Classes, chains: list[Chained], root: ir.Value) -> bool | None:
+    """Whether matmuls of a class want lanes to hold columns of its root; None if there are none."""
+    for chain in chains:
+        found, flipped = classes.find(chain.source)
+        if found == root:
+            return chain.wants_columns ^ flipped
+    return None
+
+
 def layout_classes(ops: list[ir.Operation]) -> Classes:
     """The classes of a kernel's ops, with no layout demanded yet."""
     classes = Classes()
@@ -190,15 +208,21 @@ def infer_layouts(module: ir.Module, target: Target) -> None:
     classes = layout_classes(ops)
     matmuls = [op for op in ops if op.name == "tile.mma"]
     stores = [op.operands[0] for op in ops if op.name == "tile.store"]
+    chains = separate(matmuls, lambda value: classes.find(value)[0])
+    chained = {chain.matmul for chain in chains}
     for op in matmuls:
-        shape, pack = choose_mfma(op, target)
+        shape, pack = choose_mfma(op, target, bool(chains))
         root, flipped = classes.find(op.results[0])
         # Runs of D lie along columns unless the tile is mostly stored transposed: stores are widest so.
-        kind = "d" if _stored_transposed(classes, stores, root) ^ flipped else "ds"
+        columns = _wanted_by_chains(classes, chains, root)
+        if columns is None:
+            columns = _stored_transposed(classes, stores, root)
+        kind = "d" if columns ^ flipped else "ds"
+        order = "d" if op in chained else ""
         classes.fix(op.results[0], Anchor(f"{kind}({shape.m}x{shape.n})", op, "an accumulator"))
-        classes.fix(op.operands[0], Anchor(f"a({shape.name}*{pack})", op, "a left operand"))
-        classes.fix(op.operands[1], Anchor(f"b({shape.name}*{pack})", op, "a right operand"))
-    for op in ops:
+        classes.fix(op.operands[0], Anchor(f"a{order}({shape.name}*{pack})", op, "a left operand"))
+        classes.fix(op.operands[1], Anchor(f"b{order}({shape.name}*{pack})", op, "a right operand"))
+    for op in walk(kernel_of(module)):
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
             type_ = try_parse_type(value.type)
             if isinstance(type_, TileType):

@@ -5,7 +5,7 @@
    target has 16-byte ones, else buffer loads and LDS writes (``register_staging.py``).
 3. Every other load and store is split into a wide path and one that goes element by element, chosen at run time by a
    condition that is the same for the whole workgroup.
-4. Reductions across wavefronts go through LDS (``split_reductions.py``).
+4. Reductions across wavefronts (``split_reductions.py``) and relayouts across lanes (``relayouts.py``) go through LDS.
 5. Each LDS tile gets the layout that the solver finds for its readers and writers (``swizzle_solver.py``), and the sum
    is checked against the target's LDS.
 """
@@ -34,6 +34,7 @@ from hkc.passes.lds_orientation import accesses_of, orient, set_layout
 from hkc.passes.lds_report import keep_lds_tiles
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.register_staging import stage_through_registers
+from hkc.passes.relayouts import lower_relayouts
 from hkc.passes.roles import roles_of
 from hkc.passes.split_reductions import split_reductions
 from hkc.passes.staging import stage_operands
@@ -48,6 +49,7 @@ def insert_buffer_loads(module: ir.Module, target: Target) -> None:
     function = kernel_of(module)
     roles = roles_of(function)
     split_reductions(function)
+    lower_relayouts(module)
     stage_operands(module, roles, target)
     orient(function, target)
     stage_through_registers(module, roles, target)

@@ -9,6 +9,7 @@ Wavefronts split an axis into equal contiguous parts. Texts:
     a(16x16x16*2)    left operand, rows x k; a lane holds k's of two MFMAs side by side
     b(16x16x16*2)    right operand, k x columns
     b(16x16x16*2).t  the transpose of a tile in that layout
+    ad(32x32x16*1), bd(32x32x16*1)   operands whose k's lie in the order of an accumulator's rows
     rows             plain: runs along a row; `rows(8,16)` once the run (8) and the lanes a row (16) are chosen
     block(8,4,8)     blocks of 8 rows x 4 columns a lane, 8 lanes side by side
     d(16x16).down    a vector with an element for each row of such a tile: each lane holds those of its rows
@@ -165,6 +166,29 @@ def _right(m: int, n: int, k: int, pack: int) -> Layout:
     return replace(mirrored, kind=f"b({m}x{n}x{k}*{pack})")
 
 
+def _accumulator_order(plain: Layout, kind: str, axis: int) -> Layout:
+    """An operand that takes its k's, along ``axis``, in the order in which an accumulator holds its rows: runs of four,
+    dealt to the lane groups in turn. A matmul may sum over k in any order, if both operands have the same."""
+    groups = sum(1 for step in plain.lanes if step[axis])
+    lanes = tuple(step for step in plain.lanes if not step[axis])
+    items = 1 << len(plain.items)
+    run = ACCUMULATOR_RUN
+    return replace(
+        plain,
+        kind=kind,
+        lanes=lanes + _along(axis, run, 1 << groups),
+        items=_along(axis, 1, run) + _along(axis, run << groups, items // run),
+    )
+
+
+def _left_accumulator(m: int, n: int, k: int, pack: int) -> Layout:
+    return _accumulator_order(_left(m, n, k, pack), f"ad({m}x{n}x{k}*{pack})", 1)
+
+
+def _right_accumulator(m: int, n: int, k: int, pack: int) -> Layout:
+    return _accumulator_order(_right(m, n, k, pack), f"bd({m}x{n}x{k}*{pack})", 0)
+
+
 def _rows(run: int, across: int) -> Layout:
     down = (1 << LANE_BITS) // across
     lanes = _along(1, run, across) + _along(0, 1, down)
@@ -178,7 +202,7 @@ def _block(down: int, run: int, across: int) -> Layout:
 
 
 _TEXT = re.compile(
-    r"(?P<name>ds|d|a|b|rows|block)\((?P<numbers>[\dx*,]+)\)(?P<t>\.t)?"
+    r"(?P<name>ds|d|ad|bd|a|b|rows|block)\((?P<numbers>[\dx*,]+)\)(?P<t>\.t)?"
     r"(?:\.(?P<slice>down|across))?(?: by (?P<split>[\d/,]+))?"
 )
 _MAKERS: dict[str, Callable[..., Layout]] = {
@@ -186,6 +210,8 @@ _MAKERS: dict[str, Callable[..., Layout]] = {
     "ds": _swapped,
     "a": _left,
     "b": _right,
+    "ad": _left_accumulator,
+    "bd": _right_accumulator,
     "rows": _rows,
     "block": _block,
 }

@@ -127,7 +127,7 @@ def reads_transposed(layout: Layout, item_bytes: int, target: Target) -> bool:
     """Whether the target's transposing LDS reads serve a layout whose lanes hold runs along a column: 16 lanes side
     by side in a row, four rows or a multiple in a run."""
     run = layout.items_per_fragment
-    down = all(step == (1 << bit, 0) for bit, step in enumerate(layout.items))
+    down = layout.items[:2] == ((1, 0), (2, 0)) and not any(column for _, column in layout.items)
     side_by_side = layout.lanes[:4] == ((0, 1), (0, 2), (0, 4), (0, 8))
     return item_bytes == target.lds_transpose_bytes and down and side_by_side and run % TRANSPOSED_RUN == 0
 

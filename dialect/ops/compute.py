@@ -82,6 +82,25 @@ class Transpose(Op):
             raise fail(op, "a transpose swaps the extents", expected=str(source), got=str(out))
 
 
+class Relayout(Op):
+    """The same tile in another register layout. Free where every lane keeps its elements, else by way of LDS."""
+
+    name = "tile.relayout"
+    operands = (operand("source", TILE),)
+    results = (result(TILE),)
+
+    @classmethod
+    def build(cls, source: ir.Value, layout: str | None = None) -> ir.Value:
+        type_ = tile_type(source)
+        return cls.create([source], [TileType(type_.shape, type_.dtype, layout).mlir()]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        source, out = tile_type(op.operands[0]), tile_type(op.results[0])
+        if (source.shape, source.dtype) != (out.shape, out.dtype):
+            raise fail(op, "a relayout keeps shape and element type", expected=str(source), got=str(out))
+
+
 class Cast(Op):
     """The same values in another element type; floats round to nearest even, float to int truncates."""
 

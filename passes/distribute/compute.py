@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from mlir import ir
 from mlir.dialects import arith, vector
@@ -16,9 +17,11 @@ from hkc.errors import InternalError
 from hkc.passes import scalars as s
 from hkc.passes.distribute.distributor import Distributor, distribution, vector_type
 from hkc.passes.distribute.functions import FUNCTIONS
-from hkc.passes.distribute.vectors import length, splat
+from hkc.passes.distribute.vectors import join as join_vectors
+from hkc.passes.distribute.vectors import length, pick, splat
 from hkc.passes.distribute.vectors import part as items
 from hkc.passes.rebuild import Handler
+from hkc.passes.relayouts import places
 from hkc.targets import MfmaShape
 
 _Build = Callable[[ir.Value, ir.Value], ir.Value]
@@ -134,6 +137,25 @@ def transpose(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     return [at[column, row] for row, column in distribution(tile_type(op.results[0])).fragments]
 
 
+def relayout(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    """Each lane's elements in the other layout's order."""
+    source, vectors = d.fragments(op.operands[0])
+    dist = distribution(tile_type(op.results[0]))
+    count = distribution(source).layout.items_per_fragment
+    at = {place: divmod(index, count) for index, place in enumerate(places(distribution(source)))}
+    wanted = [at[place] for place in places(dist)]
+    size = dist.layout.items_per_fragment
+    return [_collected(vectors, wanted[first : first + size]) for first in range(0, len(wanted), size)]
+
+
+def _collected(vectors: list[ir.Value], wanted: list[tuple[int, int]]) -> ir.Value:
+    """A vector of items, each given by its vector and place; those of one vector that follow each other go together."""
+    groups = [list(group) for _, group in groupby(wanted, key=itemgetter(0))]
+    if len({len(group) for group in groups}) > 1:
+        groups = [[entry] for entry in wanted]
+    return join_vectors([pick(vectors[group[0][0]], [place for _, place in group]) for group in groups])
+
+
 def part(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     source, vectors = d.fragments(op.operands[0])
     dist = distribution(source)
@@ -193,8 +215,8 @@ def _nonzero(value: ir.Value, dtype: DType) -> ir.Value:
 
 
 def _shape(d: Distributor, type_: TileType) -> tuple[MfmaShape, int]:
-    """The MFMA of a left operand's layout `a(MxNxK*PACK)`, from the target's table."""
-    text = (type_.layout or "").removeprefix("a(")
+    """The MFMA of a left operand's layout `a(MxNxK*PACK)` or `ad(...)`, from the target's table."""
+    _, _, text = (type_.layout or "").partition("(")
     name, _, rest = text.partition("*")
     for shape in d.target.mfma_shapes(type_.dtype.name):
         if shape.name == name:
@@ -243,6 +265,7 @@ HANDLERS: dict[str, Handler] = {
     ops.Select.name: select,
     ops.Full.name: full,
     ops.Transpose.name: transpose,
+    ops.Relayout.name: relayout,
     ops.Cast.name: cast,
     ops.Mma.name: mma,
     ops.Part.name: part,
