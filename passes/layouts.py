@@ -103,7 +103,11 @@ class Layout:
 
     def places(self) -> tuple[object, ...]:
         """Which lane of which wavefront holds what: equal for layouts that differ in name only."""
-        return self.fragment, self.lanes, self.items, self.split
+        return self.fragment, self.lanes, self.items, self.spread()
+
+    def spread(self) -> tuple[WaveSplit, ...]:
+        """How wavefronts share the axes; an axis that they don't share has one spelling."""
+        return tuple(split if split.count > 1 else WaveSplit() for split in self.split)
 
     def idle_lanes(self) -> int:
         """The lane bits that tell apart lanes with the same elements."""
