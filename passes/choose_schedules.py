@@ -16,10 +16,19 @@ from hkc.dialect.ops import Barrier, LdsAlloc
 from hkc.dialect.types import lds_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
-from hkc.passes.rebuild import kernel_of
+from hkc.passes.rebuild import function_of, kernel_of
 from hkc.passes.remarks import add_remark
-from hkc.passes.schedules.choice import AUTO, TRAITS, Asked, Misfit, choose, mfma_shape, nearest
-from hkc.passes.schedules.loops import LOAD_WAVES, SCHEDULE, STAGES, WAVE_GRID, GemmLoop, check_options, describe_loop
+from hkc.passes.schedules.choice import AUTO, TRAITS, Asked, Misfit, choose, mfma_shape, nearest, smaller
+from hkc.passes.schedules.loops import (
+    LOAD_WAVES,
+    SCHEDULE,
+    STAGES,
+    WAVE_GRID,
+    GemmLoop,
+    Grid,
+    check_options,
+    describe_loop,
+)
 from hkc.passes.staging import matmul_loads, pipelined_loops
 from hkc.targets import Target
 
@@ -34,21 +43,16 @@ def choose_schedules(module: ir.Module, target: Target) -> None:
             if op not in pipelined:
                 _leave(op)
     taken = sum(_bytes(op) for op in walk(function) if op.name == LdsAlloc.name)
-    grid: tuple[int, int] | None = None
+    grid: Grid | None = None
     for op, loads in pipelined.items():
         loop = describe_loop(op, loads, _alone(op, function, pipelined), taken)
         if mfma_shape(loop, target) is not None:  # else infer-layouts says what is wrong
             grid = _choose(module, op, loop, grid, target)
 
 
-def _choose(
-    module: ir.Module, op: ir.Operation, loop: GemmLoop, grid: tuple[int, int] | None, target: Target
-) -> tuple[int, int]:
+def _choose(module: ir.Module, op: ir.Operation, loop: GemmLoop, grid: Grid | None, target: Target) -> Grid:
     """Chooses for one loop; ``grid`` is that of loops before it. Returns its own."""
-    waves = get_ints(kernel_of(module), "tile.waves")
-    if waves is not None and (len(waves) != 2 or min(waves) < 1):
-        waves = None  # assign-wave-roles says what is wrong
-    asked = Asked(get_str(op, SCHEDULE), get_int(op, STAGES), grid or waves, get_int(op, LOAD_WAVES))
+    asked = _asked(op, grid)
     choice = choose(loop, asked, target)
     if isinstance(choice, Misfit):
         name = asked.schedule if asked.schedule not in (None, AUTO) else None
@@ -65,6 +69,26 @@ def _choose(
     op.attributes[WAVE_GRID] = ir.DenseI64ArrayAttr.get([*plan.waves, plan.load_waves])
     add_remark(module, choice.text(), span_of(op))
     return plan.waves
+
+
+def _asked(op: ir.Operation, grid: Grid | None) -> Asked:
+    """What the program says of a loop; ``grid`` is that of loops before it."""
+    waves = get_ints(function_of(op), "tile.waves")
+    # What is malformed assign-wave-roles reports.
+    fixed = (waves[0], waves[1]) if waves is not None and len(waves) == 2 and min(waves) > 0 else None
+    return Asked(get_str(op, SCHEDULE), get_int(op, STAGES), grid or fixed, get_int(op, LOAD_WAVES))
+
+
+def shrink_hint(module: ir.Module, target: Target) -> str | None:
+    """What the first pipelined loop of a module that no pass has changed could do with fewer registers."""
+    function = kernel_of(module)
+    taken = sum(_bytes(op) for op in walk(function) if op.name == LdsAlloc.name)
+    pipelined = pipelined_loops(function)
+    for op, loads in pipelined.items():
+        loop = describe_loop(op, loads, _alone(op, function, pipelined), taken)
+        if mfma_shape(loop, target) is not None:
+            return smaller(loop, _asked(op, None), target)
+    return None
 
 
 def _leave(op: ir.Operation) -> None:

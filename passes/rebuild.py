@@ -168,6 +168,13 @@ def kernel_of(module: ir.Module) -> ir.Operation:
     raise HkcError("the module holds no kernel", hint="feed a dump that hkc wrote with --dump-ir")
 
 
+def function_of(op: ir.Operation) -> ir.Operation:
+    """The function that an op stands in."""
+    while op.name != "func.func":
+        op = op.parent.operation
+    return op
+
+
 def body_of(function: ir.Operation) -> ir.Block:
     return function.regions[0].blocks[0]
 

@@ -12,7 +12,7 @@ from hkc.driver import compiled as kernels
 from hkc.driver import link
 from hkc.driver.codegen import POOL
 from hkc.driver.compiled import CompiledKernel
-from hkc.driver.report import check_limits
+from hkc.driver.report import check_limits, check_spills
 from hkc.driver.resources import read_resources
 from hkc.targets import get_target
 
@@ -147,11 +147,20 @@ def compile_module(
     if dumper is not None:
         dumper.text(len(PASSES) + 1, "llvm", ".ll", text)
     compiled = _finish(text, arch, resumed, workload, clock.seconds, assembly or dumper is not None)
+    if resumed is None:
+        check_spills(compiled.resources, workload, remarks, lambda: _shrink(make_module(), arch))
     if dumper is not None:
         dumper.text(len(PASSES) + 2, "final", ".s", compiled.asm)
     if meta is not None:
         meta = replace(meta, block=compiled.resources.workgroup)
     return replace(compiled, mlir=mlir, tile=tile, meta=meta, remarks=remarks, lds_tiles=lds_tiles)
+
+
+def _shrink(module: ir.Module, arch: str) -> str | None:
+    """What a program that needs too many registers could change."""
+    from hkc.passes.choose_schedules import shrink_hint
+
+    return shrink_hint(module, get_target(arch))
 
 
 def compile_llvm(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -130,6 +131,28 @@ def make_report(
         workload.tiles if workload else (),
         seconds,
         remarks,
+    )
+
+
+def check_spills(
+    used: Resources, workload: Workload | None, remarks: tuple[Remark, ...], shrink: Callable[[], str | None]
+) -> None:
+    """Raise HkcError if vector registers of a tile program are spilled to memory, with what was planned.
+
+    ``shrink`` gives what would need fewer. LLVM IR of the user's own (no ``workload``) may spill what it likes.
+    """
+    if workload is None or not (used.vgpr_spills or used.scratch):
+        return
+    notes = [(f"planned: {remark.message}", remark.span) for remark in remarks]
+    if workload.tiles:
+        notes.append((f"the tiles that cost most: {_tiles(workload.tiles)}", None))
+    raise HkcError(
+        f"kernel {used.name} needs more registers than there are: LLVM spills {used.vgpr_spills} VGPRs to memory",
+        next((remark.span for remark in remarks if remark.span), None),
+        expected=f"no scratch memory; a lane has {used.arch_vgprs} VGPRs and {used.agprs} AGPRs here",
+        got=f"{used.scratch} bytes of scratch a lane",
+        notes=notes,
+        hint=shrink() or "make the tiles smaller, or spread them over more wavefronts: waves (rows, columns)",
     )
 
 

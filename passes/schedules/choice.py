@@ -339,6 +339,29 @@ def nearest(loop: GemmLoop, asked: Asked, target: Target) -> str | None:
     return None
 
 
+def smaller(loop: GemmLoop, asked: Asked, target: Target) -> str | None:
+    """The next thing that is planned with fewer registers, as a hint: a smaller tile, or more wavefronts."""
+    now = choose(loop, asked, target)
+    least = now.plan.registers.total if isinstance(now, Choice) else target.vgprs_per_lane
+
+    def works(loop: GemmLoop, asked: Asked) -> bool:
+        choice = choose(loop, asked, target) if mfma_shape(loop, target) is not None else None
+        return isinstance(choice, Choice) and choice.plan.registers.total < least
+
+    hints = []
+    tiles = (t for t in _other_tiles(loop) if t[0] <= loop.m and t[1] <= loop.n)
+    fitting = next((tile for tile in tiles if works(resized(loop, *tile), asked)), None)
+    if fitting is not None:
+        hints.append(f"a tile of {fitting[0]}x{fitting[1]}")
+    if isinstance(now, Choice):
+        rows, columns = now.plan.waves
+        grids = grids_of(2 * rows * columns, loop.m, loop.n)
+        more = next((grid for grid in grids if works(loop, replace(asked, waves=grid))), None)
+        if more is not None:
+            hints.append(f"waves ({more[0]}, {more[1]})")
+    return ", or ".join(hints) or None
+
+
 def _other_tiles(loop: GemmLoop) -> list[Grid]:
     def distance(tile: Grid) -> tuple[float, int]:
         (m, n) = tile
