@@ -110,6 +110,7 @@ def compile_module(
     _import_mlir()
     module = make_module()
     clock.stage("front end")
+    from hkc.dialect.locations import span_of
     from hkc.driver import dump, llvmir
     from hkc.driver.meta import describe, kernel_function
     from hkc.driver.workload import examine, with_waves
@@ -121,6 +122,7 @@ def compile_module(
     numbers = {p.name: number for number, p in enumerate(PASSES, start=1)}
     function = kernel_function(module)
     workload = examine(function) if function is not None else None
+    place = span_of(function) if function is not None else None
     meta = describe(module, arch, constants)
     mlir = tile = None
     if not done(module):
@@ -148,7 +150,7 @@ def compile_module(
         dumper.text(len(PASSES) + 1, "llvm", ".ll", text)
     compiled = _finish(text, arch, resumed, workload, clock.seconds, assembly or dumper is not None)
     if resumed is None:
-        check_spills(compiled.resources, workload, remarks, lambda: _shrink(make_module(), arch))
+        check_spills(compiled.resources, workload, remarks, place, lambda: _shrink(make_module(), arch))
     if dumper is not None:
         dumper.text(len(PASSES) + 2, "final", ".s", compiled.asm)
     if meta is not None:

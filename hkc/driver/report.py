@@ -9,7 +9,7 @@ from typing import Any
 from hkc.driver.lds_tile import LdsTile
 from hkc.driver.remark import Remark
 from hkc.driver.workload import Workload
-from hkc.errors import HkcError
+from hkc.errors import HkcError, Span
 from hkc.targets import Target, get_target
 
 
@@ -135,11 +135,15 @@ def make_report(
 
 
 def check_spills(
-    used: Resources, workload: Workload | None, remarks: tuple[Remark, ...], shrink: Callable[[], str | None]
+    used: Resources,
+    workload: Workload | None,
+    remarks: tuple[Remark, ...],
+    place: Span | None,
+    shrink: Callable[[], str | None],
 ) -> None:
     """Raise HkcError if vector registers of a tile program are spilled to memory, with what was planned.
 
-    ``shrink`` gives what would need fewer. LLVM IR of the user's own (no ``workload``) may spill what it likes.
+    ``place`` is the kernel's, for one without a planned loop; ``shrink`` gives what would need fewer. LLVM IR of the user's own (no ``workload``) may spill what it likes.
     """
     if workload is None or not (used.vgpr_spills or used.scratch):
         return
@@ -148,7 +152,7 @@ def check_spills(
         notes.append((f"the tiles that cost most: {_tiles(workload.tiles)}", None))
     raise HkcError(
         f"kernel {used.name} needs more registers than there are: LLVM spills {used.vgpr_spills} VGPRs to memory",
-        next((remark.span for remark in remarks if remark.span), None),
+        next((remark.span for remark in remarks if remark.span), place),
         expected=f"no scratch memory; a lane has {used.arch_vgprs} VGPRs and {used.agprs} AGPRs here",
         got=f"{used.scratch} bytes of scratch a lane",
         notes=notes,

@@ -9,7 +9,8 @@ import pytest
 
 from hkc.driver.assembly import main_loop
 from hkc.driver.lds_tile import LdsAccess, LdsTile
-from hkc.driver.report import Resources, check_limits, find_warnings, make_report, occupancy
+from hkc.driver.remark import Remark
+from hkc.driver.report import Resources, check_limits, check_spills, find_warnings, make_report, occupancy
 from hkc.driver.workload import Workload
 from hkc.errors import HkcError
 from hkc.targets import get_target
@@ -134,6 +135,35 @@ def test_spills_are_warnings_that_name_the_costly_tiles() -> None:
     assert "3 VGPRs and 0 SGPRs are spilled" in first
     assert "acc (16x16 f32 tile" in second
     assert find_warnings(USED, workload) == []
+
+
+REMARKS = (Remark("schedule uniform; 300 registers a lane (256 for accumulators) of 256", "f.tile", 3, 5),)
+
+
+@pytest.mark.parametrize("change", [{"vgpr_spills": 3, "scratch": 12}, {"scratch": 8}])
+def test_spilled_vector_registers_are_an_error_with_the_plan(change: dict[str, int]) -> None:
+    workload = Workload(tiles=(("acc", "256x256 f32 tile", 262144),))
+    used = replace(USED, **change)
+    with pytest.raises(HkcError, match="kernel gemm needs more registers than there are") as caught:
+        check_spills(used, workload, REMARKS, None, lambda: "a tile of 128x256, or waves (4, 4)")
+    error = caught.value
+    assert (error.span.line if error.span else None) == 3
+    assert error.hint == "a tile of 128x256, or waves (4, 4)"
+    assert f"{used.scratch} bytes of scratch" in (error.got or "")
+    assert error.notes[0][0].startswith("planned: schedule uniform; 300 registers a lane")
+    assert "acc (256x256 f32 tile" in error.notes[1][0]
+
+
+def test_what_may_be_spilled() -> None:
+    workload = Workload()
+    check_spills(replace(USED, sgpr_spills=4), workload, REMARKS, None, lambda: None)
+    check_spills(replace(USED, vgpr_spills=4, scratch=16), None, (), None, lambda: None)  # the user's own LLVM IR
+
+
+def test_remarks_are_in_text_and_json() -> None:
+    report = make_report("gfx950", USED, ASSEMBLY, None, {}, REMARKS)
+    assert "remark        f.tile:3:5: schedule uniform; 300 registers" in report.text()
+    assert json.loads(json.dumps(report.to_json()))["remarks"][0]["line"] == 3
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from mlir import ir
 
 from hkc.dialect.irdl import get_int, get_ints, get_str
 from hkc.dialect.verify import walk
+from hkc.driver.compile import compile_module
 from hkc.errors import HkcError
+from hkc.passes.choose_schedules import shrink_hint
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.remarks import remarks_of
 from hkc.passes.roles import roles_of
+from hkc.targets import get_target
 
 from .conftest import Make
 
@@ -212,3 +217,41 @@ def test_both_roles_pass_the_same_barriers(make: Make, gemm: str, arch: str, sta
 
 def walk_region(region: ir.Region) -> list[ir.Operation]:
     return [inner for op in region.blocks[0].operations for inner in walk(op.operation)]
+
+
+def test_what_to_shrink_when_registers_run_out(make: Make, gemm: str) -> None:
+    """Each proposal is planned with fewer registers than what it replaces."""
+    module = make(gemm, "gfx950", None, BM=256, BN=256)
+    assert shrink_hint(module, get_target("gfx950")) == "a tile of 128x256, or waves (4, 4)"
+
+    def planned(source: str, **definitions: object) -> int:
+        [remark] = remarks_of(make(source, "gfx950", "choose-schedules", **definitions))
+        return int(re.findall(r"(\d+) registers a lane", remark.message)[0])
+
+    whole = planned(gemm, BM=256, BN=256)
+    assert planned(gemm, BM=128, BN=256) < whole
+    assert planned(gemm.replace("cdiv(N, BN))\n{", "cdiv(N, BN)) waves (4, 4)\n{"), BM=256, BN=256) < whole
+
+
+SPILLING = """
+kernel f(A: view[M, N, f32], B: view[M, N, f32], K: i32) grid (1) {
+    x = A[0 : 256, 0 : 256]
+    y = B[0 : 256, 0 : 256]
+    z = exp(x) * y
+    for k in range(0, K) {
+        x = x * y + z
+        y = y + z * x
+    }
+    B[0 : 256, 0 : 256] = x + y
+}
+"""
+
+
+def test_a_kernel_that_spills_is_an_error_at_its_line(make: Make) -> None:
+    with pytest.raises(HkcError, match="kernel f needs more registers") as caught:
+        compile_module(lambda: make(SPILLING, "gfx942", None), "gfx942")
+    assert caught.value.exit_code == 2
+    assert caught.value.span is not None
+    assert caught.value.span.line == 2
+    assert "smaller" in (caught.value.hint or "")
+    assert any("x (256x256 f32 tile" in note for note, _ in caught.value.notes)
