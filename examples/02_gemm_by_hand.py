@@ -40,6 +40,8 @@ def gemm_by_hand(
         tb = hk.copy(B[n : n + BN, k + BK : k + BK + BK], sB[after], when=k + BK < kmain)
         acc += hk.read(sA[slot]) @ hk.read(sB[slot]).T
         slot = after
+    # The last copies read nothing, yet they clear their slot when they land.
+    hk.wait(ta, tb)
 
     # Loads may reach over the edge, where they give zero; so they go through registers.
     for k in hk.range(kmain, K, BK):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from hkc.dialect.ops import Load, Store, Wait
 from hkc.dialect.types import TileType, try_parse_type
 from hkc.dialect.verify import verify_module, walk
 from hkc.errors import HkcError
@@ -21,6 +22,7 @@ from hkc.passes.insert_fences import insert_fences
 from hkc.passes.lower_to_rocdl import lower_to_rocdl
 from hkc.passes.map_mfma import map_mfma
 from hkc.passes.rebuild import kernel_of
+from hkc.passes.verify_sync import verify_sync
 from hkc.targets import Target, get_target
 
 ARCH = "tile.arch"
@@ -54,6 +56,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("assign-wave-roles", assign_wave_roles),
     Pass("insert-buffer-loads", insert_buffer_loads),
     Pass("insert-fences", insert_fences),
+    Pass("verify-sync", verify_sync),
     Pass("map-mfma", map_mfma),
     Pass("lower-to-rocdl", lower_to_rocdl),
 )
@@ -108,11 +111,20 @@ def check_ready(module: ir.Module, step: Pass) -> None:
     if later:
         raise HkcError(f"{step.name} comes too late: the module has been through {later[-1]}")
     layouts = [t.layout for t in _tile_types(module)]
+    ops = {op.name for op in walk(kernel_of(module))}
+
+    def after(name: str) -> bool:
+        return index > names.index(name)
+
     needed = None
-    if index > names.index("infer-layouts") and any(layout is None for layout in layouts):
+    if after("infer-layouts") and any(layout is None for layout in layouts):
         needed = "infer-layouts"
-    elif index > names.index("assign-wave-roles") and any(" by " not in layout for layout in layouts if layout):
+    elif after("assign-wave-roles") and any(" by " not in layout for layout in layouts if layout):
         needed = "assign-wave-roles"
+    elif after("insert-buffer-loads") and ops & {Load.name, Store.name}:
+        needed = "insert-buffer-loads"
+    elif after("insert-fences") and Wait.name in ops:
+        needed = "insert-fences"
     elif step.name == "lower-to-rocdl" and layouts:
         needed = "map-mfma"
     if needed is not None:

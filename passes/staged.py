@@ -11,6 +11,9 @@ from hkc.dialect.ops import LdsAlloc, Load
 from hkc.dialect.types import TileType, tile_type
 from hkc.passes.rebuild import body_of
 
+# Marks LDS that the compiler allocated; a person fences what the program itself allocates, in a kernel with barriers.
+STAGED = "tile.staged"
+
 
 @dataclass(frozen=True)
 class Staged:
@@ -37,7 +40,9 @@ def allocate(function: ir.Operation, load: ir.Operation, buffers: int) -> ir.Val
     type_ = tile_type(load.results[0])
     with ir.InsertionPoint.at_block_begin(body_of(function)), location_of(_named(load)):
         rows, columns = type_.shape
-        return LdsAlloc.build(buffers, rows, columns, type_.dtype)
+        lds = LdsAlloc.build(buffers, rows, columns, type_.dtype)
+        lds.owner.attributes[STAGED] = ir.UnitAttr.get()
+        return lds
 
 
 def tile_name(staged: Staged) -> str:

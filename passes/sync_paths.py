@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mlir import ir
 
 from hkc.dialect.irdl import get_int
 from hkc.dialect.locations import span_of
-from hkc.dialect.ops import Barrier, BufferLoad, Copy, LdsRead, LdsReadPart, LdsSlot, LdsWrite, Wait, Waitcnt
-from hkc.dialect.types import lds_type, tile_type
-from hkc.dialect.verify import walk
+from hkc.dialect.ops import Barrier, BufferLoad, Copy, LdsRead, LdsReadPart, Wait, Waitcnt
 from hkc.errors import HkcError
-from hkc.passes.access import accesses
-from hkc.passes.register_staging import slot_source
-from hkc.passes.roles import copying_waves, roles_of
+from hkc.passes.roles import roles_of
 from hkc.passes.schedules.pipeline import SCHEDULED
-from hkc.passes.swizzle import CHUNK
-from hkc.passes.sync_scalars import evaluate
-from hkc.passes.sync_state import Fence, PathState, SlotKey, Token
+from hkc.passes.staged import STAGED
+from hkc.passes.sync_program import FOR, IF, Node, Program, Region, Role, nodes_of, wave_roles
+from hkc.passes.sync_regions import Touched, instructions_of, touched_by
+from hkc.passes.sync_scalars import few_trips
+from hkc.passes.sync_state import Fence, Lack, PathState, SlotKey, Token
 from hkc.targets import Target
-
-_SYNC_OPS = frozenset(c.name for c in (BufferLoad, Copy, LdsRead, LdsReadPart, LdsWrite, Wait, Waitcnt, Barrier))
-
-
-def is_sync(op: ir.Operation) -> bool:
-    """Whether an op matters to order. Loads into registers do where copies are staged through them; those that a
-    condition splits into a wide and a masked path are LLVM's."""
-    split = op.name == BufferLoad.name and op.parent.operation.name == "scf.if" and len(op.parent.operation.results) > 0
-    return op.name in _SYNC_OPS and not split
-
 
 # States of one loop before its slot indices are taken as unknown: rotations repeat after at most `stages` trips.
 MOST_STATES = 64
@@ -45,7 +34,8 @@ class Found:
 
     fences: dict[ir.Operation, Fence] = field(default_factory=dict)
     barriers: set[ir.Operation] = field(default_factory=set)
-    counts: dict[ir.Operation, int] = field(default_factory=dict)
+    vmcnt: dict[ir.Operation, int] = field(default_factory=dict)
+    lgkmcnt: dict[ir.Operation, int] = field(default_factory=dict)
 
     def need(self, op: ir.Operation, fence: Fence) -> None:
         known = self.fences.get(op, Fence())
@@ -57,188 +47,184 @@ class Found:
         self.barriers.add(op)
         raise Again
 
-    def count(self, op: ir.Operation, vmcnt: int) -> None:
-        self.counts[op] = min(vmcnt, self.counts.get(op, vmcnt))
-
-
-def relevant_ops(function: ir.Operation) -> dict[ir.Block, list[ir.Operation]]:
-    """Of each block, the ops that order memory and those that slot indices and branches on the way depend on."""
-    needed: set[ir.Value] = set()
-    kept: dict[ir.Block, list[ir.Operation]] = {}
-
-    def need(op: ir.Operation) -> bool:
-        if is_sync(op):
-            return True
-        if op.name in ("scf.for", "scf.if"):
-            return any(is_sync(inner) for inner in walk(op)) or any(r in needed for r in op.results)
-        return len(op.results) == 1 and op.results[0] in needed
-
-    # Backwards, so that an op is met after all its uses; loops twice, since what they carry flows around.
-    for op in reversed([op for _ in range(2) for op in walk(function)]):
-        if op.name in ("scf.yield", LdsSlot.name) or need(op):
-            needed.update(op.operands)
-    for op in walk(function):
-        if op.name not in ("func.func", "scf.yield", "func.return") and need(op):
-            kept.setdefault(op.block, []).append(op)
-    return kept
-
 
 class Walker:
-    """Follows the paths of one kernel."""
+    """Follows the paths of one kernel, of each role's wavefronts in turn."""
 
     def __init__(self, function: ir.Operation, target: Target) -> None:
-        self.function = function
-        self.roles = roles_of(function)
-        self.wavefront = target.wavefront
-        self.alone = self.roles.total == 1
-        self.by_hand = any(op.name == Barrier.name and SCHEDULED not in op.attributes for op in walk(function))
+        self.program = Program(function)
+        self.shares = roles_of(function)
+        self.target = target
+        self.roles = wave_roles(self.program, self.shares.total)
+        barriers = [node.op for node in nodes_of(self.program.body) if node.name == Barrier.name]
+        self.by_hand = any(SCHEDULED not in op.attributes for op in barriers)
         self.found = Found()
-        self.relevant = relevant_ops(function)
+        self.role: Role = self.roles[0]
+        self._touched: dict[Node, tuple[Touched, int]] = {}
 
-    def block(self, block: ir.Block, states: list[PathState]) -> list[PathState]:
-        for op in self.relevant.get(block, ()):
-            if op.name == "scf.for":
-                states = [out for st in states for out in self.loop(op, st)]
-            elif op.name == "scf.if":
-                states = [out for st in states for out in self.branch(op, st)]
-            elif is_sync(op):
+    def follow(self) -> None:
+        """Follows all paths. Raises Again if something was missing (and has been added)."""
+        self.found.vmcnt.clear()
+        self.found.lgkmcnt.clear()
+        for role in self.roles:
+            self.role = role
+            self.block(self.program.body, [PathState(values=dict(role.known))])
+
+    def block(self, region: Region, states: list[PathState]) -> list[PathState]:
+        for node in region.nodes:
+            if node.name == FOR:
+                states = [out for st in states for out in self.loop(node, st)]
+            elif node.name == IF:
+                states = [out for st in states for out in self.branch(node, st)]
+            elif node.orders:
                 for st in states:
-                    self.sync(op, st)
-            else:
+                    self.sync(node, st)
+            elif len(node.results) == 1 and node.results[0] not in self.role.known:
+                function = node.evaluate
                 for st in states:
-                    st.values[op.results[0]] = evaluate(op, st.values)
+                    operands = [st.integer(v) for v in node.operands]
+                    st.values[node.results[0]] = function(operands) if function else None
         return states
 
-    def loop(self, op: ir.Operation, entry: PathState) -> list[PathState]:
-        block = op.regions[0].blocks[0]
-        carried = list(block.arguments)[1:]
-        end = list(block.operations)[-1]
+    def loop(self, node: Node, entry: PathState) -> list[PathState]:
+        [body] = node.regions
+        variable, *carried = body.arguments
+        low, high, step = (entry.integer(v) for v in node.operands[:3])
         entry = entry.copy()
-        entry.values[block.arguments[0]] = None
-        for argument, initial in zip(carried, list(op.operands)[3:], strict=True):
-            entry.values[argument] = entry.values.get(initial)
+        entry.values[variable] = low if few_trips(low, high, step) else None
+        _move(entry, carried, node.operands[3:])
         seen: dict[tuple[object, ...], PathState] = {}
-        work = [entry]
+        exits, work = [], [entry]
         while work:
             st = work.pop()
-            key = st.key(carried)
+            key = st.key(body.arguments)
             if key in seen:
                 continue
             if len(seen) >= MOST_STATES:
                 raise HkcError(
                     "the LDS slots of this loop rotate in too many ways to place waits and barriers",
-                    span_of(op),
+                    span_of(node.op),
                     hint="rotate the slot index by a constant, modulo the number of buffers",
                 )
             seen[key] = st
-            for out in self.block(block, [st.copy()]):
-                for argument, value in zip(carried, end.operands, strict=True):
-                    out.values[argument] = out.values.get(value)
+            at = st.integer(variable)
+            if at is None or high is None or at >= high:
+                exits.append(st)
+                if at is not None:
+                    continue
+            for out in self.block(body, [st.copy()]):
+                _move(out, carried, body.yields)
+                out.values[variable] = None if at is None or step is None else at + step
                 work.append(out)
-        exits = list(seen.values())
         for st in exits:
-            for result, argument in zip(op.results, carried, strict=True):
-                st.values[result] = st.values.get(argument)
+            _move(st, node.results, carried)
         return exits
 
-    def branch(self, op: ir.Operation, entry: PathState) -> list[PathState]:
-        condition = entry.values.get(op.operands[0])
+    def branch(self, node: Node, entry: PathState) -> list[PathState]:
+        condition = entry.integer(node.operands[0])
         exits = []
-        for taken, region in zip((True, False), op.regions, strict=True):
-            if isinstance(condition, int) and bool(condition) != taken:
+        for taken, region in zip((True, False), node.regions, strict=True):
+            if condition is not None and bool(condition) != taken:
                 continue
             st = entry.copy()
-            if not len(region.blocks):
-                exits.append(st)
-                continue
-            block = region.blocks[0]
-            end = list(block.operations)[-1]
-            for out in self.block(block, [st]):
-                for result, value in zip(op.results, end.operands, strict=True):
-                    out.values[result] = out.values.get(value)
+            # The same condition decides further branches alike.
+            st.values[node.operands[0]] = int(taken)
+            for out in self.block(region, [st]):
+                _move(out, node.results, region.yields)
                 exits.append(out)
         return exits
 
-    def slot_key(self, slot: ir.Value, st: PathState) -> SlotKey:
-        lds, index = slot_source(slot)
-        known = st.values.get(index)
-        return lds, known if isinstance(known, int) else None
+    def slot_key(self, node: Node, st: PathState) -> SlotKey:
+        slot = next(v for v in node.operands if v in self.program.slots)
+        allocation, index = self.program.slots[slot]
+        return allocation, st.integer(index)
 
-    def sync(self, op: ir.Operation, st: PathState) -> None:
+    def touched(self, node: Node) -> tuple[Touched, int]:
+        """What an op touches of its slot, and how many instructions it surely makes."""
+        if node not in self._touched:
+            touched = touched_by(node.op, self.shares)
+            self._touched[node] = touched, instructions_of(node.op, touched, self.target)
+        return self._touched[node]
+
+    def sync(self, node: Node, st: PathState) -> None:
         """One op that matters to order."""
-        if op.name == Wait.name:
-            self.wait(op, [st.values.get(v) for v in op.operands], st)
-        elif op.name == Waitcnt.name:
-            vmcnt, lgkmcnt = get_int(op, "vmcnt"), get_int(op, "lgkmcnt")
-            if vmcnt is not None:
-                st.land_count(vmcnt, op)
-            if lgkmcnt == 0:
-                st.land_lds(op)
-        elif op.name == Barrier.name:
-            st.barrier()
-        elif op.name in (LdsRead.name, LdsReadPart.name):
-            key = self.slot_key(op.operands[0], st)
-            self.fence(op, st.before_read(key, self.alone), key, st)
-            st.read(key)
-        elif op.name == BufferLoad.name:
-            st.values[op.results[0]] = st.issue("load", accesses(tile_type(op.results[0])))
+        op = node.op
+        if node.name == Wait.name:
+            self.wait(op, [st.values.get(v) for v in node.operands], st)
+        elif node.name == Waitcnt.name:
+            for name, queue in (("vmcnt", st.vm), ("lgkmcnt", st.lds)):
+                most = get_int(op, name)
+                if most is not None:
+                    st.land_count(most, op, queue)
+        elif node.name == Barrier.name:
+            if self.found.fences.get(op, Fence()).lgkm:
+                self.land_lds(op, st.pending_reads(), st)
+            st.barrier(op)
+        elif node.name == BufferLoad.name:
+            st.values[node.results[0]] = st.issue("load", instructions_of(op, None, self.target))
+        elif node.name in (LdsRead.name, LdsReadPart.name):
+            touched, _ = self.touched(node)
+            key = self.slot_key(node, st)
+            self.fence(op, st.before_read(key, touched, self.role.waves), key, st)
+            st.read(key, touched)
         else:
-            self.write(op, st)
+            self.write(node, st)
 
-    def write(self, op: ir.Operation, st: PathState) -> None:
-        slot = Copy.groups(op)["slot"][0] if op.name == Copy.name else op.operands[1]
-        key = self.slot_key(slot, st)
-        self.fence(op, st.before_write(key, self.alone), key, st)
-        if op.name == Copy.name:
-            type_ = lds_type(slot)
-            lanes = copying_waves(op, self.roles) * self.wavefront
-            count = type_.elements * type_.dtype.bytes // (CHUNK * lanes)
-            token = st.issue("copy", count)
-        else:
-            loaded = st.values.get(op.operands[0])
-            if isinstance(loaded, Token) and (younger := st.younger(loaded)) is not None:
-                self.found.count(op, younger)
-                st.land(loaded, op)
-            token = st.issue("lgkm", 0)
-        st.write(key, token)
-        st.values[op.results[0]] = token
+    def write(self, node: Node, st: PathState) -> None:
+        op, direct = node.op, node.name == Copy.name
+        touched, count = self.touched(node)
+        key = self.slot_key(node, st)
+        self.fence(op, st.before_write(key, touched, self.role.waves, direct), key, st)
+        if not direct:
+            loaded = st.values.get(node.operands[0])
+            if isinstance(loaded, Token):
+                self.land_copies(op, [loaded], st)
+        st.values[node.results[0]] = st.write(key, touched, "copy" if direct else "write", count)
 
-    def wait(self, op: ir.Operation, tokens: list[object], st: PathState) -> None:
+    def wait(self, op: ir.Operation, values: list[object], st: PathState) -> None:
+        tokens = [t for t in values if isinstance(t, Token)]
+        self.land_copies(op, [t for t in tokens if t.queue == "copy"], st)
+        writes = [t for t in tokens if t.queue == "write"]
+        barrier = op in self.found.barriers
+        if self.found.fences.get(op, Fence()).lgkm:
+            self.land_lds(op, [*writes, *(st.pending_reads() if barrier else ())], st)
+        st.fall_due(writes, op)
+        if barrier:
+            st.barrier(op)
+
+    def land_copies(self, op: ir.Operation, tokens: Sequence[Token], st: PathState) -> None:
+        """A wait before ``op`` for copies or loads."""
+        self._land(self.found.vmcnt, op, tokens, st)
+
+    def land_lds(self, op: ir.Operation, tokens: Sequence[Token], st: PathState) -> None:
+        """A wait before ``op`` for LDS operations."""
+        self._land(self.found.lgkmcnt, op, tokens, st)
+
+    def _land(self, counts: dict[ir.Operation, int], op: ir.Operation, tokens: Sequence[Token], st: PathState) -> None:
+        younger = [count for t in tokens if (count := st.younger(t)) is not None]
+        if younger:
+            counts[op] = min(*younger, counts.get(op, younger[0]))
         for token in tokens:
-            if isinstance(token, Token) and token.queue == "copy":
-                younger = st.younger(token)
-                if younger is not None:
-                    self.found.count(op, younger)
-        for token in tokens:
-            if isinstance(token, Token):
-                if token.queue == "lgkm":
-                    self.found.need(op, Fence(lgkm=True))
-                st.land(token, op)
-        if op in self.found.barriers:
-            if st.reads_pending():
-                # The barrier then also ends these reads, so that what they read may be overwritten.
-                self.found.need(op, Fence(lgkm=True))
-            st.barrier()
+            st.land(token, op)
 
-    def fence(self, op: ir.Operation, missing: Fence, key: SlotKey, st: PathState) -> None:
+    def fence(self, op: ir.Operation, lack: Lack, key: SlotKey, st: PathState) -> None:
         """Applies the fence already asked for before ``op``; asks for what is still missing."""
-        if self.by_hand:
+        for earlier in lack.earlier:
+            self.found.need(earlier, Fence(lgkm=True))
+        if self.by_hand and STAGED not in self.program.values[key[0]].owner.attributes:
             return
         wanted = self.found.fences.get(op, Fence())
-        if missing.barrier and not wanted.barrier:
+        if lack.fence.barrier and not wanted.barrier:
             self._barrier_behind_wait(key, st)
-        if missing != Fence():
-            self.found.need(op, missing | Fence(lgkm=missing.barrier and st.reads_pending()))
+        if lack.fence != Fence():
+            self.found.need(op, lack.fence)
         if wanted.tokens:
             writes = [st.slots[k].write for k in st.overlapping(key) if not st.slots[k].landed]
-            late = [t for t in writes if t is not None and t.queue == "copy"]
-            self.found.count(op, min((st.younger(t) or 0 for t in late), default=0))
-            for token in late:
-                st.land(token, op)
+            self.land_copies(op, [t for t in writes if t is not None and t.queue == "copy"], st)
         if wanted.lgkm:
-            st.land_lds(op)
+            self.land_lds(op, [*lack.late, *(st.pending_reads() if wanted.barrier else ())], st)
         if wanted.barrier:
-            st.barrier()
+            st.barrier(op)
 
     def _barrier_behind_wait(self, key: SlotKey, st: PathState) -> None:
         """Where only a barrier is missing since a token wait, it goes right behind that wait: there it also orders
@@ -248,3 +234,7 @@ class Walker:
             behind_wait = state.write is not None and state.landed and by is not None and by.name == Wait.name
             if behind_wait and by not in self.found.barriers:
                 self.found.barrier_after(by)
+
+
+def _move(st: PathState, to: Sequence[int], values: Sequence[int]) -> None:
+    st.values.update(zip(to, [st.values.get(v) for v in values], strict=True))

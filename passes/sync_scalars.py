@@ -1,10 +1,13 @@
-"""Integer arithmetic on what `insert-fences` knows: constants, and the slot indices that follow from them."""
+"""Integer arithmetic on what the passes about order know: constants, and the slot indices that follow from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mlir import ir
+
+Known = int | None
+Function = Callable[[Sequence[Known]], Known]
 
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "arith.addi": lambda a, b: a + b,
@@ -22,6 +25,8 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
     "arith.divsi": lambda a, b: abs(a) // abs(b) * (1 if (a >= 0) == (b >= 0) else -1),
 }
 _DIVISIONS = frozenset(("arith.remui", "arith.divui", "arith.floordivsi", "arith.remsi", "arith.divsi"))
+# Zero with anything is zero, also where the other side is not known.
+_ZERO_ABSORBS = frozenset(("arith.andi", "arith.muli"))
 # arith.cmpi's predicate numbers: MLIR arith dialect, CmpIPredicate.
 _COMPARE: dict[int, Callable[[int, int], bool]] = {
     0: lambda a, b: a == b,
@@ -33,28 +38,47 @@ _COMPARE: dict[int, Callable[[int, int], bool]] = {
 }
 
 
-def evaluate(op: ir.Operation, values: dict[ir.Value, object]) -> object:
-    """The value of a single-result op, None when it is not known."""
+# A loop of at most so many iterations, with bounds that are known, is followed with its variable.
+KNOWN_TRIPS = 16
+
+
+def few_trips(low: Known, high: Known, step: Known) -> bool:
+    """Whether a loop's bounds are known and few enough iterations to follow each."""
+    return low is not None and high is not None and step is not None and step > 0 and high - low <= step * KNOWN_TRIPS
+
+
+def evaluator(op: ir.Operation) -> Function | None:
+    """What a single-result op computes from its operands' values (None: not known); None if nothing can be said."""
     if op.name == "arith.constant":
         attribute = op.attributes["value"]
         if isinstance(attribute, ir.BoolAttr):
-            return int(attribute.value)
-        return attribute.value if isinstance(attribute, ir.IntegerAttr) else None
-    operands = [values.get(v) for v in op.operands]
+            value: Known = int(attribute.value)
+        else:
+            value = attribute.value if isinstance(attribute, ir.IntegerAttr) else None
+        return lambda operands: value
     if op.name == "arith.select":
-        condition, yes, no = operands
-        if isinstance(condition, int):
-            return yes if condition else no
-        return yes if yes == no else None
-    if len(operands) != 2:
-        return None
-    a, b = operands
-    if not isinstance(a, int) or not isinstance(b, int):
-        return None
+        return _select
     if op.name == "arith.cmpi":
         predicate = _COMPARE.get(ir.IntegerAttr(op.attributes["predicate"]).value)
-        return int(predicate(a, b)) if predicate else None
+        return _both(lambda a, b: int(predicate(a, b))) if predicate else None
     function = _BINARY.get(op.name)
-    if function is None or (op.name in _DIVISIONS and b == 0):
+    if function is None:
         return None
-    return function(a, b)
+    return _both(function, op.name in _DIVISIONS, op.name in _ZERO_ABSORBS)
+
+
+def _select(operands: Sequence[Known]) -> Known:
+    condition, yes, no = operands
+    if condition is None:
+        return yes if yes == no else None
+    return yes if condition else no
+
+
+def _both(function: Callable[[int, int], int], divides: bool = False, zero_absorbs: bool = False) -> Function:
+    def evaluate(operands: Sequence[Known]) -> Known:
+        a, b = operands
+        if a is None or b is None:
+            return 0 if zero_absorbs and 0 in (a, b) else None
+        return None if divides and b == 0 else function(a, b)
+
+    return evaluate

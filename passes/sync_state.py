@@ -1,41 +1,55 @@
 """What `insert-fences` tracks along a path: one wavefront's queues, and what the workgroup knows of each LDS slot.
 
-All wavefronts run the same code, so one of them stands for all: what this one has read or written since the last
-barrier, another one may have as well.
+The wavefronts of a role run the same code, so one of them stands for all: what this one has read or written since the
+last barrier, another one may have as well, each its own bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mlir import ir
 
-# Copies to LDS and loads into registers share a counter; LDS writes have another.
-Queue = Literal["copy", "load", "lgkm"]
-SlotKey = tuple[ir.Value, int | None]
+from hkc.passes.sync_regions import Touched, meets, shared
+
+# Copies to LDS and loads into registers share a counter; LDS reads and writes have another.
+Queue = Literal["copy", "load", "read", "write"]
+SlotKey = tuple[int, int | None]  # an allocation and the slot's index, None if it is not known
+Waves = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Token:
-    """An asynchronous copy or LDS write that was issued; ``number`` is unique along the path."""
+    """An access that was issued; ``number`` is unique along the path."""
 
     number: int
     queue: Queue
 
 
 @dataclass(frozen=True)
+class Read:
+    """A read since the last barrier, or one that may still be under way from before it (``crossed``)."""
+
+    touched: Touched
+    token: Token
+    crossed: ir.Operation | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class SlotState:
     """One LDS slot: the last write (until a barrier has published it) and reads since the last barrier.
 
-    ``landed_by`` is the op that waited for the write.
+    ``landed_by`` is the op that waited for the write, ``due`` the token wait that should have, had it been needed.
     """
 
     write: Token | None = None
+    touched: Touched | None = None
     landed: bool = True
     landed_by: ir.Operation | None = field(default=None, compare=False)
-    read: bool = False
-    read_pending: bool = False
+    due: ir.Operation | None = field(default=None, compare=False)
+    reads: tuple[Read, ...] = ()
 
 
 CLEAN = SlotState()
@@ -43,7 +57,7 @@ CLEAN = SlotState()
 
 @dataclass(frozen=True)
 class Fence:
-    """What must stand before an op: a barrier, and waits (an LDS wait is always for all)."""
+    """What must stand before an op: waits for LDS operations and for copies, and then a barrier."""
 
     barrier: bool = False
     lgkm: bool = False
@@ -53,33 +67,52 @@ class Fence:
         return Fence(self.barrier or other.barrier, self.lgkm or other.lgkm, self.tokens or other.tokens)
 
 
+@dataclass(frozen=True)
+class Lack:
+    """What an access lacks: a fence before it, with the LDS operations that must be over by then, and waits for LDS
+    operations at ops that were passed (``earlier``)."""
+
+    fence: Fence = Fence()
+    late: tuple[Token, ...] = ()
+    earlier: tuple[ir.Operation, ...] = ()
+
+    def __or__(self, other: Lack) -> Lack:
+        return Lack(self.fence | other.fence, self.late + other.late, self.earlier + other.earlier)
+
+
 @dataclass
 class PathState:
-    """The state along one path. ``vm`` lists outstanding copies and loads, oldest first, with their instructions."""
+    """The state along one path. ``vm`` lists outstanding copies and loads, ``lds`` LDS operations, each oldest first
+    with its instructions."""
 
     issued: int = 0
     vm: list[tuple[Token, int]] = field(default_factory=list)
+    lds: list[tuple[Token, int]] = field(default_factory=list)
     slots: dict[SlotKey, SlotState] = field(default_factory=dict)
-    values: dict[ir.Value, object] = field(default_factory=dict)
+    values: dict[int, object] = field(default_factory=dict)
 
     def copy(self) -> PathState:
-        return PathState(self.issued, list(self.vm), dict(self.slots), dict(self.values))
+        return PathState(self.issued, list(self.vm), list(self.lds), dict(self.slots), dict(self.values))
 
-    def key(self, carried: list[ir.Value]) -> tuple[object, ...]:
+    def key(self, carried: Iterable[int]) -> tuple[object, ...]:
         """Equal for states that behave alike; ``carried`` are the values that differ between iterations."""
         names: dict[Token, int] = {}
 
         def name(token: object) -> object:
             return names.setdefault(token, len(names)) if isinstance(token, Token) else token
 
-        queue = tuple((name(token), count) for token, count in self.vm)
+        queues = tuple((name(token), count) for queue in (self.vm, self.lds) for token, count in queue)
         values = tuple(name(self.values.get(v)) for v in carried)
         slots = tuple(
-            (hash(lds), index, name(st.write), st.landed, st.read, st.read_pending)
-            for (lds, index), st in self.slots.items()
+            (key, name(st.write), st.touched, st.landed, tuple((r.touched, name(r.token)) for r in st.reads))
+            for key, st in self.slots.items()
             if st != CLEAN
         )
-        return queue, values, slots
+        return queues, values, slots
+
+    def integer(self, number: int) -> int | None:
+        value = self.values.get(number)
+        return value if isinstance(value, int) else None
 
     def overlapping(self, key: SlotKey) -> list[SlotKey]:
         """Known slots that may share bytes with ``key`` (an unknown index may be any)."""
@@ -89,74 +122,103 @@ class PathState:
     def issue(self, queue: Queue, count: int) -> Token:
         self.issued += 1
         token = Token(self.issued, queue)
-        if queue != "lgkm":
-            self.vm.append((token, count))
+        (self.vm if queue in ("copy", "load") else self.lds).append((token, count))
         return token
 
     def younger(self, token: Token) -> int | None:
-        """Instructions issued after an outstanding copy or load; None if it has landed.
+        """Instructions issued after an outstanding access; None if it is over.
 
         Behind a copy only copies count: LLVM may move loads into registers, and derives their waits anyway.
         """
-        for position, (other, _) in enumerate(self.vm):
-            if other == token:
-                behind = self.vm[position + 1 :]
-                return sum(count for t, count in behind if token.queue == "load" or t.queue == "copy")
+        for queue in (self.vm, self.lds):
+            for position, (other, _) in enumerate(queue):
+                if other == token:
+                    behind = queue[position + 1 :]
+                    return sum(count for t, count in behind if token.queue != "copy" or t.queue == "copy")
         return None
 
     def land(self, token: Token, by: ir.Operation) -> None:
-        """All up to ``token`` has landed (copies land in order)."""
-        if token.queue == "lgkm":
-            self.land_lds(by)
-            return
-        position = next((p for p, (other, _) in enumerate(self.vm) if other == token), None)
-        if position is not None:
-            done = {other for other, _ in self.vm[: position + 1]}
-            del self.vm[: position + 1]
-            for key, st in self.slots.items():
-                if st.write in done:
-                    self.slots[key] = replace(st, landed=True, landed_by=by)
+        """All up to ``token`` is over: copies land in order, and so do LDS operations."""
+        for queue in (self.vm, self.lds):
+            position = next((p for p, (other, _) in enumerate(queue) if other == token), None)
+            if position is not None:
+                done = {other for other, _ in queue[: position + 1]}
+                del queue[: position + 1]
+                for key, st in self.slots.items():
+                    if st.write in done:
+                        self.slots[key] = replace(st, landed=True, landed_by=by)
 
-    def land_count(self, most: int, by: ir.Operation) -> None:
-        """A raw vmcnt: at most ``most`` instructions stay outstanding."""
-        while self.vm and sum(count for _, count in self.vm) > most:
-            self.land(self.vm[0][0], by)
+    def land_count(self, most: int, by: ir.Operation, queue: list[tuple[Token, int]]) -> None:
+        """A raw count: what has at least so many instructions behind it is over."""
+        over = [token for token, _ in queue if (self.younger(token) or 0) >= most]
+        if over:
+            self.land(over[-1], by)
 
-    def land_lds(self, by: ir.Operation) -> None:
-        """lgkmcnt(0): every LDS read and write of this wavefront is complete."""
+    def fall_due(self, tokens: Iterable[Token], by: ir.Operation) -> None:
+        """Tokens of LDS writes are waited for, where that turns out to be needed."""
+        writes = set(tokens)
         for key, st in self.slots.items():
-            if st.write is not None and st.write.queue == "lgkm" and not st.landed:
-                st = replace(st, landed=True, landed_by=by)
-            self.slots[key] = replace(st, read_pending=False)
+            if st.write in writes and not st.landed and st.due is None:
+                self.slots[key] = replace(st, due=by)
 
-    def reads_pending(self) -> bool:
-        return any(st.read_pending for st in self.slots.values())
+    def pending(self, token: Token) -> bool:
+        return any(token == other for other, _ in self.lds)
 
-    def barrier(self) -> None:
+    def pending_reads(self) -> list[Token]:
+        return [token for token, _ in self.lds if token.queue == "read"]
+
+    def barrier(self, by: ir.Operation) -> None:
         """Landed writes are visible to all; completed reads are over for all."""
         for key, st in self.slots.items():
-            write = None if st.landed else st.write
-            self.slots[key] = replace(st, write=write, read=st.read_pending)
+            reads = tuple(replace(r, crossed=by) for r in st.reads if self.pending(r.token))
+            self.slots[key] = replace(st, write=None if st.landed else st.write, reads=reads)
 
-    def before_read(self, key: SlotKey, alone: bool) -> Fence:
-        """What a read of a slot lacks (``alone``: a single wavefront needs no barrier)."""
-        fence = Fence()
+    def before_read(self, key: SlotKey, touched: Touched, waves: Waves, direct: bool = False) -> Lack:
+        """What an access lacks with respect to writes before it (``direct``: it is a copy)."""
+        lack = Lack()
         for st in (self.slots[k] for k in self.overlapping(key)):
-            if st.write is not None:
-                late = not st.landed
-                fence |= Fence(not alone, late and st.write.queue == "lgkm", late and st.write.queue == "copy")
-        return fence if not alone or fence.lgkm or fence.tokens else Fence()
+            if st.write is not None and st.touched is not None:
+                others = shared(st.touched, waves, touched, waves) is not None
+                # LDS operations of one wavefront stay in order among themselves, and so do copies.
+                own = (st.write.queue == "copy") != direct and meets(st.touched, touched, waves)
+                late = not st.landed and (own or others)
+                copied = st.write.queue == "copy"
+                if late and st.due is not None:
+                    lack |= Lack(earlier=(st.due,))
+                else:
+                    fence = Fence(others, late and not copied, late and copied)
+                    lack |= Lack(fence, (st.write,) if late and not copied else ())
+        return lack
 
-    def before_write(self, key: SlotKey, alone: bool) -> Fence:
+    def before_write(self, key: SlotKey, touched: Touched, waves: Waves, direct: bool) -> Lack:
         """What a write to a slot lacks: reads before it must be over, writes before it landed."""
-        fence = self.before_read(key, alone)
+        lack = self.before_read(key, touched, waves, direct)
         for st in (self.slots[k] for k in self.overlapping(key)):
-            if st.read or st.read_pending:
-                fence |= Fence(not alone, st.read_pending, False)
-        return fence
+            for read in st.reads:
+                others = shared(read.touched, waves, touched, waves) is not None
+                pending = self.pending(read.token)
+                if others and pending and read.crossed is not None:
+                    lack |= Lack(earlier=(read.crossed,))
+                elif others:
+                    lack |= Lack(Fence(barrier=True, lgkm=pending), (read.token,) if pending else ())
+                elif direct and pending and meets(read.touched, touched, waves):
+                    lack |= Lack(Fence(lgkm=True), (read.token,))
+        return lack
 
-    def read(self, key: SlotKey) -> None:
-        self.slots[key] = replace(self.slots.get(key, CLEAN), read=True, read_pending=True)
+    def read(self, key: SlotKey, touched: Touched) -> None:
+        st = self.slots.get(key, CLEAN)
+        # LDS operations stay in order, so the last one of its kind stands for those before it.
+        self._replace([r.token for r in st.reads if r.touched == touched])
+        read = Read(touched, self.issue("read", 0))
+        self.slots[key] = replace(st, reads=(*(r for r in st.reads if r.touched != touched), read))
 
-    def write(self, key: SlotKey, token: Token) -> None:
-        self.slots[key] = replace(self.slots.get(key, CLEAN), write=token, landed=False, landed_by=None)
+    def write(self, key: SlotKey, touched: Touched, queue: Queue, count: int) -> Token:
+        st = self.slots.get(key, CLEAN)
+        if queue == "write" and st.write is not None and st.touched == touched:
+            self._replace([st.write])
+        token = self.issue(queue, count)
+        self.slots[key] = replace(st, write=token, touched=touched, landed=False, landed_by=None, due=None)
+        return token
+
+    def _replace(self, tokens: list[Token]) -> None:
+        self.lds = [(token, count) for token, count in self.lds if token not in tokens]

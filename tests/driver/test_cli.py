@@ -129,6 +129,7 @@ def test_a_dump_changed_to_another_target_is_the_users_fault(hkc: Run, tmp_path:
         ("tile", "assign-wave-roles", "assign-wave-roles comes too early: the module has not been through infer"),
         ("tile", "infer-layouts,map-mfma", "map-mfma comes too early: the module has not been through assign"),
         ("insert-fences", "lower-to-rocdl", "lower-to-rocdl comes too early: the module has not been through map"),
+        ("assign-wave-roles", "verify-sync", "verify-sync comes too early: the module has not been through insert-"),
         ("tile", "lower-to-rocdl", "--passes infer-layouts,assign-wave-roles,insert-buffer-loads,insert-fences,"),
         ("lower-to-rocdl", "map-mfma", "map-mfma comes too late: the module has been through lower-to-rocdl"),
     ],

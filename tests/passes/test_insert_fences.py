@@ -91,21 +91,39 @@ kernel twice(A: view[64, 64, bf16], C: view[64, 64, bf16]) grid (1) {
     t = copy(A[0 : 64, 0 : 64], s[0])
     wait(t)
     barrier()
-    x = read(s[0])
-    C[0 : 64, 0 : 64] = x
+    C[0 : 64, 0 : 64] = (read(s[0]) @ read(s[0]).T).to(bf16)
 }
 """
 
 
 def test_barriers_written_by_hand_are_kept_and_none_added(make: Make) -> None:
-    assert straight(make(BY_HAND, "gfx950", "insert-fences")) == ["copy", "wait vmcnt=0", "barrier", "lds_read"]
+    assert straight(make(BY_HAND, "gfx950", "insert-fences")) == ["copy", "wait vmcnt=0", "barrier", *READS]
 
 
 def test_a_missing_barrier_is_added_where_none_is_written(make: Make) -> None:
     module = make(BY_HAND.replace("    barrier()\n", ""), "gfx950", "insert-fences")
-    assert straight(module) == ["copy", "wait vmcnt=0", "barrier", "lds_read"]
+    assert straight(module) == ["copy", "wait vmcnt=0", "barrier", *READS]
 
 
 def test_a_missing_wait_is_added(make: Make) -> None:
     module = make(BY_HAND.replace("    barrier()\n", "").replace("    wait(t)\n", ""), "gfx950", "insert-fences")
-    assert straight(module) == ["copy", "wait vmcnt=0", "barrier", "lds_read"]
+    assert straight(module) == ["copy", "wait vmcnt=0", "barrier", *READS]
+
+
+OWN = """
+kernel own(A: view[64, 64, bf16], C: view[64, 64, bf16]) grid (1) {
+    s = lds(1, 64, 64, bf16)
+    t = copy(A[0 : 64, 0 : 64], s[0])
+    C[0 : 64, 0 : 64] = read(s[0])
+}
+"""
+
+
+def test_a_wavefront_that_reads_its_own_bytes_needs_no_barrier(make: Make) -> None:
+    assert straight(make(OWN, "gfx950", "insert-fences")) == ["copy", "wait vmcnt=0", "lds_read"]
+
+
+def test_operands_that_the_compiler_stages_are_fenced_in_a_kernel_with_barriers_too(make: Make) -> None:
+    source = BY_HAND.replace("read(s[0]) @", "A[0 : 64, 0 : 64] @")
+    steps = ["copy", "wait vmcnt=0", "barrier", "lds_write", "wait lgkmcnt=0", "barrier", *READS]
+    assert straight(make(source, "gfx950", "insert-fences")) == steps

@@ -1,102 +1,125 @@
-"""Each wait and barrier that `insert-fences` put into the GEMM matters: without it the sanitizer speaks, and names
-the source line.
+"""Each wait and barrier matters: weakened, `verify-sync` rejects the kernel wherever the device reports something.
 
-Not among them: waits that LLVM derives again from the registers they cover (see ``derived``).
+What it rejects though the device is silent is explained by ``derived``: waits that LLVM makes again from registers.
+What it accepts is a schedule's own pacing: see ``given``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
 import pytest
 from mlir import ir
 
-from hkc.dialect.context import parse_module
 from hkc.dialect.irdl import get_int
-from hkc.dialect.verify import walk
-from hkc.driver.compile import compile_module
-from hkc.passes.rebuild import kernel_of
-from hkc.runtime import open_device
-from hkc.runtime.device import Report
+from hkc.errors import HkcError
+from hkc.passes.pipelines import find_pass
+from hkc.passes.schedules import SCHEDULES
 
-from .conftest import Make
+from .mutants import Kernel, Mutation, fences, mutations, run_unproved, verdict
 
-BLOCK = 64
+BLOCK, STEP = 64, 32
+TILE = (("BM", BLOCK), ("BN", BLOCK), ("BK", STEP))
 # A misaligned pitch sends all of K through the masked loop, a ragged K both loops: every fence is passed repeatedly.
-PROBLEMS = [(BLOCK, BLOCK, 5 * 32 + 6, 0), (BLOCK, BLOCK, 5 * 32, 1)]
+PROBLEMS = [(BLOCK, BLOCK, 5 * STEP + 6, 0), (BLOCK, BLOCK, 5 * STEP, 1)]
+
+BY_HAND = [Kernel(arch, "02_gemm_by_hand", TILE) for arch in ("gfx942", "gfx950")]
+UNIFORM = [
+    Kernel(arch, definitions=(*TILE, ("SCHEDULE", "uniform"), ("STAGES", stages)))
+    for arch in ("gfx942", "gfx950")
+    for stages in (1, 2, 3, 4)
+]
+SCHEDULED = [
+    Kernel(arch, definitions=(*TILE, ("SCHEDULE", schedule), ("STAGES", stages)))
+    for arch in ("gfx942", "gfx950")
+    for schedule in SCHEDULES
+    for stages in (1, 2, 3, 4)
+    if schedule != "uniform"
+]
 
 
-def fences(module: ir.Module) -> list[ir.Operation]:
-    return [op for op in walk(kernel_of(module)) if op.name in ("tile.waitcnt", "tile.barrier")]
+def derived(error: HkcError) -> bool:
+    """Whether LLVM waits for the same by itself: for LDS reads before the MFMA that takes them, which stands before the
+    barrier; for loads into registers before they are used, and so for the copies before them."""
+    other = error.notes[0][0] if error.notes else ""
+    wait_missing = "a wait" in (error.expected or "")
+    reads = wait_missing and other.startswith("the read")
+    loads = "still being loaded" in error.message
+    copies_before_loads = "write may overwrite" in error.message and wait_missing and other.startswith("the copy")
+    return reads or loads or copies_before_loads
 
 
-def derived(module: ir.Module, op: ir.Operation) -> bool:
-    """Whether LLVM waits for the same by itself: LDS reads before the MFMA that takes them, loads into registers before
-    they are written to LDS, and what is outstanding behind the main loop before the masked loads' data is used."""
-    if op.name != "tile.waitcnt":
-        return False
-    ops = list(walk(kernel_of(module)))
-    before = [o.name for o in ops[: ops.index(op)] if o.name in ("tile.lds_write", "tile.lds_read", "tile.waitcnt")]
-    writes_pending = before[-1:] == ["tile.lds_write"]
-    covers_copies = get_int(op, "vmcnt") is not None and any(o.name == "tile.copy" for o in ops)
-    behind_loop = op.parent.operation.name == "func.func"
-    orders_writes = get_int(op, "lgkmcnt") is not None and writes_pending
-    return behind_loop or not (orders_writes or covers_copies)
+def fresh(kernel: Kernel) -> ir.Module:
+    """The kernel's module; skips a schedule that does not apply."""
+    try:
+        return kernel.module()
+    except HkcError as error:
+        if "schedule" in error.message or "stages" in error.message or "LDS" in error.message:
+            pytest.skip(error.message)
+        raise
 
 
-def launch(arch: str, code_object: bytes, problem: tuple[int, int, int, int]) -> list[Report]:
-    m, n, k, pad = problem
-    random = np.random.default_rng(0)
-    a, b = (random.integers(0, 1 << 14, (rows, k + pad)).astype(np.uint16) for rows in (m, n))
-    device = open_device(f"emulator:{arch}")
-    with (
-        device.sanitize(),
-        device.load(code_object) as loaded,
-        device.alloc(a.nbytes) as left,
-        device.alloc(b.nbytes) as right,
-        device.alloc(m * n * 2) as out,
-    ):
-        left.write(a)
-        right.write(b)
-        arguments = [left, m, k, k + pad, 1, right, n, k, k + pad, 1, out, m, n, n, 1]
-        loaded.function("gemm").launch(grid=(1, 1, 1), block=(256, 1, 1), args=arguments)
-        device.synchronize()
-        return device.reports()
-
-
-def mutants(make: Make, gemm: str, arch: str, stages: int) -> Iterator[tuple[str, ir.Module]]:
-    """The GEMM's module after `insert-fences`, each time with one fence deleted."""
-
-    def fresh() -> ir.Module:
-        return make(gemm, arch, "insert-fences", BM=BLOCK, BN=BLOCK, BK=32, STAGES=stages)
-
-    for index in range(len(fences(fresh()))):
-        module = fresh()
-        op = fences(module)[index]
-        if not derived(module, op):
-            name = f"{index}: {op}"
-            op.erase()
-            # Through text, as a person would who edits the dump.
-            yield name, parse_module(module.operation.get_asm(enable_debug_info=True), "dump.mlir")
-
-
-@pytest.mark.parametrize("stages", [1, 2])
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
-def test_whole_gemm_is_clean(make: Make, gemm: str, arch: str, stages: int) -> None:
-    compiled = compile_module(lambda: make(gemm, arch, None, BM=BLOCK, BN=BLOCK, BK=32, STAGES=stages), arch)
-    for problem in PROBLEMS:
-        assert launch(arch, compiled.hsaco, problem) == []
-
-
-@pytest.mark.parametrize("stages", [1, 2])
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
-def test_every_fence_matters(make: Make, gemm: str, arch: str, stages: int) -> None:
-    tried = 0
-    for name, module in mutants(make, gemm, arch, stages):
-        compiled = compile_module(lambda module=module: module, arch)
-        reports = [r for problem in PROBLEMS for r in launch(arch, compiled.hsaco, problem)]
-        assert reports, f"nobody missed {name}"
+def check(kernel: Kernel, wanted: str = "") -> int:
+    """Tries every weakening whose change ends in ``wanted``; how many the device reported."""
+    reported = 0
+    for mutation in mutations(fresh(kernel)):
+        if not mutation.change.endswith(wanted):
+            continue
+        module = kernel.module()
+        mutation.apply(module)
+        error, reports = verdict(module), run_unproved(module, PROBLEMS)
         assert all(r.file.endswith("test.tile") and r.line > 0 for r in reports), reports
-        tried += 1
-    assert tried >= 3
+        if reports:
+            reported += 1
+            assert error is not None, f"{mutation}: the device reports {reports[0].message}"
+        elif error is not None:
+            assert derived(error), f"{mutation}: nothing is reported of {error}"
+    return reported
+
+
+@pytest.mark.parametrize("kernel", [UNIFORM[0], UNIFORM[5], BY_HAND[1]], ids=str)
+def test_what_the_device_reports_is_rejected(kernel: Kernel) -> None:
+    assert run_unproved(fresh(kernel), PROBLEMS) == []
+    assert check(kernel, "removed") >= 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kernel", [*UNIFORM, *SCHEDULED, *BY_HAND], ids=str)
+def test_what_the_device_reports_is_rejected_everywhere(kernel: Kernel) -> None:
+    assert verdict(fresh(kernel)) is None
+    assert run_unproved(fresh(kernel), PROBLEMS) == []
+    assert check(kernel) >= 3
+
+
+def given(kernel: Kernel) -> set[int]:
+    """Which fences a schedule placed itself: they also pace the wavefronts, or end reads before an MFMA."""
+    module = kernel.module("insert-buffer-loads")
+    with module.context:
+        for op in fences(module):
+            op.attributes["tile.given"] = ir.UnitAttr.get()
+    find_pass("insert-fences")(module)
+    return {index for index, op in enumerate(fences(module)) if "tile.given" in op.attributes}
+
+
+def needless(kernel: Kernel, mutation: Mutation) -> bool:
+    module = kernel.module()
+    mutation.apply(module)
+    return verdict(module) is None
+
+
+@pytest.mark.parametrize("kernel", [UNIFORM[1], UNIFORM[6], *BY_HAND], ids=str)
+def test_no_fence_could_be_weaker(kernel: Kernel) -> None:
+    """Each count is the largest that is enough, each barrier is needed."""
+    tried = [m for m in mutations(fresh(kernel)) if not m.change.endswith(" removed")]
+    assert len(tried) >= 6
+    assert [m for m in tried if needless(kernel, m)] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kernel", [*UNIFORM, *SCHEDULED, *BY_HAND], ids=str)
+def test_no_fence_could_be_weaker_anywhere(kernel: Kernel) -> None:
+    placed = given(kernel)
+    assert [m for m in mutations(fresh(kernel)) if m.index not in placed and needless(kernel, m)] == []
+
+
+def test_counts_are_not_zero_where_more_is_enough() -> None:
+    counts = {get_int(op, "vmcnt") for op in fences(fresh(UNIFORM[7])) if op.name == "tile.waitcnt"}
+    assert max(count for count in counts if count is not None) > 0
