@@ -186,7 +186,8 @@ class Walker:
         self.land_copies(op, [t for t in tokens if t.queue == "copy"], st)
         writes = [t for t in tokens if t.queue == "write"]
         barrier = op in self.found.barriers
-        if self.found.fences.get(op, Fence()).lgkm:
+        # What another role does with the bytes is not seen here, so its due is taken for granted.
+        if len(self.roles) > 1 or self.found.fences.get(op, Fence()).lgkm:
             self.land_lds(op, [*writes, *(st.pending_reads() if barrier else ())], st)
         st.fall_due(writes, op)
         if barrier:
