@@ -143,7 +143,8 @@ def check_spills(
 ) -> None:
     """Raise HkcError if vector registers of a tile program are spilled to memory, with what was planned.
 
-    ``place`` is the kernel's, for one without a planned loop; ``shrink`` gives what would need fewer. LLVM IR of the user's own (no ``workload``) may spill what it likes.
+    ``place`` is the kernel's, for one without a planned loop; ``shrink`` gives what would need fewer. LLVM IR of the
+    user's own (no ``workload``) may spill what it likes.
     """
     if workload is None or not (used.vgpr_spills or used.scratch):
         return
