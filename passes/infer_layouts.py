@@ -20,6 +20,7 @@ from hkc.errors import HkcError
 from hkc.passes.chained_matmuls import Chained, separate
 from hkc.passes.layouts import flip, slice_kind
 from hkc.passes.rebuild import kernel_of
+from hkc.passes.schedules import schedule_around
 from hkc.passes.supported import check_elements
 from hkc.targets import MfmaShape, Target
 
@@ -122,6 +123,8 @@ def choose_mfma(op: ir.Operation, target: Target, chained: bool = False) -> tupl
         )
     if chained:
         shapes = tuple(sorted(shapes, key=lambda shape: -shape.m * shape.n))
+    elif schedule := schedule_around(op):
+        shapes = schedule.mfma_order(shapes, m, n)
     for shape in shapes:
         if m % shape.m == 0 and n % shape.n == 0 and k % shape.k == 0:
             held = shape.k * shape.m // target.wavefront * a.dtype.bytes

@@ -14,7 +14,7 @@ from itertools import islice
 
 from mlir import ir
 
-from hkc.dialect.ops import LdsAlloc, LdsRead, LdsReadPart, LdsSlot, LdsWrite, Load, MaskedLoad
+from hkc.dialect.ops import BufferLoad, LdsAlloc, LdsRead, LdsReadPart, LdsSlot, LdsWrite, Load, MaskedLoad
 from hkc.dialect.types import TileType, lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import InternalError
@@ -77,14 +77,58 @@ def _read_down(lds: ir.Value, target: Target) -> bool:
 
 
 def _load_in_blocks(write: ir.Operation, lds: ir.Value, target: Target) -> None:
-    """Loads what an op writes to LDS in the blocks' layout, by the same wavefronts, if the load serves that alone."""
+    """Loads what an op writes to LDS in the blocks' layout, by the same wavefronts, if the loads serve that alone."""
     if write.name != LdsWrite.name:
         return
-    tile = write.operands[0]
-    loaded = not isinstance(tile, ir.BlockArgument) and tile.owner.operation.name in (Load.name, MaskedLoad.name)
-    if loaded and len(list(tile.uses)) == 1:
-        split = parse_layout(tile_type(tile).layout or "").split
-        tile.set_type(staged_type(lds, split[0].count * split[1].count, target).mlir())
+    split = parse_layout(tile_type(write.operands[0]).layout or "").split
+    type_ = staged_type(lds, split[0].count * split[1].count, target)
+    for value in _web(write.operands[0]) or ():
+        value.set_type(type_.mlir())
+
+
+def _web(start: ir.Value) -> set[ir.Value] | None:
+    """The values that a tile to be written may be, through what loops carry: None if one is no load's, or is used for
+    anything else."""
+    found: set[ir.Value] = set()
+    work = [start]
+    while work:
+        value = work.pop()
+        if value in found:
+            continue
+        found.add(value)
+        if not isinstance(value, ir.BlockArgument) and value.owner.name in _LOADS:
+            pass
+        elif (carried := _carried(value)) is not None:
+            work += carried
+        else:
+            return None
+        for use in value.uses:
+            user, index = use.owner.operation, use.operand_number
+            if user.name == "scf.for" and index >= _BOUNDS:
+                work.append(user.results[index - _BOUNDS])
+            elif user.name == "scf.yield" and user.parent.operation.name == "scf.for":
+                work.append(user.parent.operation.results[index])
+            elif user.name != LdsWrite.name:
+                return None
+    return found
+
+
+_LOADS = frozenset(op.name for op in (Load, MaskedLoad, BufferLoad))
+_BOUNDS = 3  # operands of an scf.for before those that it carries: low, high, step
+
+
+def _carried(value: ir.Value) -> list[ir.Value] | None:
+    """Everything that stands for one value carried by a loop, None for any other value."""
+    if isinstance(value, ir.BlockArgument):
+        loop, index = value.owner.owner.operation, value.arg_number - 1
+    else:
+        loop = value.owner.operation
+        index = next(i for i, result in enumerate(loop.results) if result == value)
+    if loop.name != "scf.for" or index < 0:
+        return None
+    block = loop.regions[0].blocks[0]
+    end = list(block.operations)[-1].operation
+    return [loop.operands[index + _BOUNDS], block.arguments[index + 1], end.operands[index], loop.results[index]]
 
 
 def staged_type(lds: ir.Value, waves: int, target: Target) -> TileType:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hkc.passes.register_staging import goes_direct
 from hkc.passes.schedules.loops import GemmLoop, Grid
+from hkc.passes.staged import goes_direct
 from hkc.targets import MfmaShape, Target
 
 REGISTER = 4  # bytes of a lane's VGPR

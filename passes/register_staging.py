@@ -12,7 +12,7 @@ from mlir import ir
 
 from hkc.dialect.locations import place_of, span_of
 from hkc.dialect.ops import BufferLoad, Copy, LdsSlot, LdsWrite, Wait
-from hkc.dialect.types import LdsType, TileType, TokenType, lds_type, try_parse_type
+from hkc.dialect.types import TileType, TokenType, lds_type, try_parse_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes import scalars as s
@@ -21,7 +21,7 @@ from hkc.passes.infer_layouts import Classes
 from hkc.passes.lds_orientation import staged_type
 from hkc.passes.rebuild import Rebuilder, kernel_of, rebuild_body
 from hkc.passes.roles import Roles, copying_waves
-from hkc.passes.swizzle import CHUNK, parse_swizzle
+from hkc.passes.staged import goes_direct
 from hkc.targets import Target
 
 
@@ -31,14 +31,6 @@ class Carried:
 
     lds: ir.Value
     tile: TileType
-
-
-def goes_direct(slot: LdsType, waves: int, target: Target) -> bool:
-    """Whether LDS-direct loads of 16 bytes a lane can fill the slot: whole chunks, the same count for each lane."""
-    row_bytes = slot.shape[-1] * slot.dtype.bytes
-    all_bytes = slot.elements * slot.dtype.bytes
-    wide_enough = target.lds_direct_bytes >= CHUNK and not parse_swizzle(slot.layout).columns
-    return wide_enough and row_bytes % CHUNK == 0 and all_bytes % (CHUNK * waves * target.wavefront) == 0
 
 
 def slot_source(slot: ir.Value) -> tuple[ir.Value, ir.Value]:

@@ -8,8 +8,10 @@ from mlir import ir
 
 from hkc.dialect.locations import location_of, name_of, place_of
 from hkc.dialect.ops import LdsAlloc, Load
-from hkc.dialect.types import TileType, tile_type
+from hkc.dialect.types import LdsType, TileType, tile_type
 from hkc.passes.rebuild import body_of
+from hkc.passes.swizzle import CHUNK, parse_swizzle
+from hkc.targets import Target
 
 # Marks LDS that the compiler allocated; a person fences what the program itself allocates, in a kernel with barriers.
 STAGED = "tile.staged"
@@ -33,6 +35,19 @@ class Staged:
     @property
     def type(self) -> TileType:
         return tile_type(self.load.results[0])
+
+    @property
+    def slot(self) -> LdsType:
+        """The type of one LDS buffer, before its swizzle is chosen."""
+        return LdsType(self.type.shape, self.type.dtype)
+
+
+def goes_direct(slot: LdsType, waves: int, target: Target) -> bool:
+    """Whether LDS-direct loads of 16 bytes a lane can fill the slot: whole chunks, the same count for each lane."""
+    row_bytes = slot.shape[-1] * slot.dtype.bytes
+    all_bytes = slot.elements * slot.dtype.bytes
+    wide_enough = target.lds_direct_bytes >= CHUNK and not parse_swizzle(slot.layout).columns
+    return wide_enough and row_bytes % CHUNK == 0 and all_bytes % (CHUNK * waves * target.wavefront) == 0
 
 
 def allocate(function: ir.Operation, load: ir.Operation, buffers: int) -> ir.Value:

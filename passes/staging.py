@@ -18,11 +18,10 @@ from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
 from hkc.passes.invariants import hoist, is_inside
 from hkc.passes.rebuild import kernel_of
-from hkc.passes.register_staging import goes_direct
 from hkc.passes.roles import Roles
 from hkc.passes.schedules import SCHEDULES
 from hkc.passes.schedules.loops import check_options, slot_type
-from hkc.passes.staged import Staged, allocate
+from hkc.passes.staged import Staged, allocate, goes_direct
 from hkc.targets import Target
 
 # Of a loop that `choose-schedules` has not seen.

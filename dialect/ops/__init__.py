@@ -69,13 +69,13 @@ from hkc.dialect.ops.memory import (
     Store,
     SubView,
 )
-from hkc.dialect.ops.sync import Barrier, ScheduleBarrier, SetPriority, Wait, Waitcnt, WaveId
+from hkc.dialect.ops.sync import Barrier, Interleave, ScheduleBarrier, SetPriority, Wait, Waitcnt, WaveId
 from hkc.dialect.ops.vectors import REDUCTIONS, Broadcast, Index, Reduce, ReduceParts
 
 OPS: tuple[type[Op], ...] = (
     *(BlockId, OrderedBlock, Dim, SubView, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),
     *(LdsAlloc, LdsSlot, Copy, LdsRead, LdsReadPart, LdsWrite),
-    *(Wait, Waitcnt, Barrier, SetPriority, ScheduleBarrier, WaveId),
+    *(Wait, Waitcnt, Barrier, SetPriority, ScheduleBarrier, Interleave, WaveId),
     *(Full, Mma, Transpose, Relayout, Cast, Add, Sub, Mul, Div, Max, Min),
     *(Neg, Abs, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Erf, Sigmoid, Silu, Gelu, Compare, Select, Part, Join),
     *(Reduce, ReduceParts, Broadcast, Index),

@@ -94,3 +94,15 @@ class ScheduleBarrier(Op):
     @classmethod
     def build(cls) -> ir.Operation:
         return cls.create([])
+
+
+class Interleave(Op):
+    """The memory operations since the last barrier or schedule barrier are spread evenly between the MFMA since then,
+    and stay there. The matmuls must not take what these operations load."""
+
+    name = "tile.interleave"
+    memory: ClassVar[Memory] = "sync"
+
+    @classmethod
+    def build(cls) -> ir.Operation:
+        return cls.create([])

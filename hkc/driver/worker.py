@@ -41,6 +41,11 @@ def write_frames(stream: BinaryIO, *frames: bytes) -> None:
     stream.flush()
 
 
+# Accumulators are carried through loops as whole vectors. Cut into dwords, which AMDGPUCodeGenPrepare does where a
+# constant enters the loop, they would be copied between VGPRs and AGPRs in every iteration.
+LLVM_OPTIONS = ("-amdgpu-codegenprepare-break-large-phis=0",)
+
+
 class Failure(Exception):
     """A request that LLVM refused politely: the stage and LLVM's message."""
 
@@ -113,6 +118,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    for option in LLVM_OPTIONS:
+        llvm.set_option("hkc", option)
     while (head := read_frame(requests)) is not None and (text := read_frame(requests)) is not None:
         options = json.loads(head)
         reply: dict[str, object] = {"error": None, "seconds": {}}

@@ -342,6 +342,7 @@ _OPS: dict[str, Callable[[ir.Operation], _Function]] = {
     "tile.join": lambda op: _bound(pieces.join(op)),
     "tile.set_priority": _plain(lambda: None),
     "tile.schedule_barrier": _plain(lambda: None),
+    "tile.interleave": _plain(lambda: None),
     "tile.lds_write": _plain(lambda tile, slot: slot.write(tile)),
     "tile.copy": _copy,
     "tile.wait": _plain(lambda *_tokens: None),

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from hkc.passes.distribute import compute, copies, lds, memory, reductions
+from hkc.passes.distribute import compute, copies, lds, memory, order, reductions
 from hkc.passes.distribute.distributor import Distributor
 
-HANDLERS = {**compute.HANDLERS, **copies.HANDLERS, **lds.HANDLERS, **memory.HANDLERS, **reductions.HANDLERS}
+HANDLERS = {
+    **compute.HANDLERS,
+    **copies.HANDLERS,
+    **lds.HANDLERS,
+    **memory.HANDLERS,
+    **order.HANDLERS,
+    **reductions.HANDLERS,
+}
 
 __all__ = ["HANDLERS", "Distributor"]

@@ -211,11 +211,17 @@ def masked_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     view, *offsets = [d.one(v) for v in list(op.operands)[1:]]
     access = _Masked(d, view, offsets, type_)
     dist = distribution(type_)
+    places: dict[Step, tuple[ir.Value, int]] = {}
+    for (row, column), vector in zip(dist.fragments, vectors, strict=True):
+        for index, (down, right) in enumerate(dist.layout.item_steps()):
+            places[row + down, column + right] = vector, index
+    # Along the axis with more positions first, so that the offsets of few are kept for all of the others.
+    rows, columns = (len({step[axis] for step in places}) for axis in (0, 1))
     with d.once_each(dist):
-        for (row, column), vector in zip(dist.fragments, vectors, strict=True):
-            for index, (down, right) in enumerate(dist.layout.item_steps()):
-                offset, inside = access.element((row + down, column + right))
-                LaneStore.build(item(vector, index), view, offset, inside)
+        for step in sorted(places, key=lambda step: step if rows > columns else step[::-1]):
+            vector, index = places[step]
+            offset, inside = access.element(step)
+            LaneStore.build(item(vector, index), view, offset, inside)
     return []
 
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from hkc.lang.defaults import AUTO
 from hkc.passes.layouts import plain_layout
 from hkc.passes.register_budget import Budget, Held, plan_registers, waves_a_simd
-from hkc.passes.register_staging import goes_direct
 from hkc.passes.schedules import SCHEDULES
 from hkc.passes.schedules.loops import MOST_STAGES, GemmLoop, Grid
+from hkc.passes.staged import goes_direct
 from hkc.targets import MfmaShape, Target
 
 # Accumulator registers a lane before more wavefronts are used: a quarter of the 512 (CDNA3 ISA 3.6.4) leaves two
@@ -106,15 +106,18 @@ class Traits:
 TRAITS: dict[str, Traits] = {
     "pingpong": Traits((2, 2), Held(0.5, 1.0, 1.0, by_stage=False), (PAIRED_WAVES, USUAL_WAVES, 2), halves=True),
     "uniform": Traits((1, MOST_STAGES), Held(), plain=False),
+    # The operands of two slices at a time.
+    "interleave": Traits((2, MOST_STAGES), Held(2.0, 2.0, by_stage=False), (USUAL_WAVES,)),
     "producer_consumer": Traits(
         (2, MOST_STAGES), Held(staged_depth=1.0), (USUAL_WAVES, PAIRED_WAVES, 2, 1), alone=True, load_waves=(4, 2, 1)
     ),
 }
 
 
-def mfma_shape(loop: GemmLoop, target: Target) -> MfmaShape | None:
-    """The MFMA that the loop's matmul is made of, None if none divides it."""
-    for shape in target.mfma_shapes(loop.dtype.name):
+def mfma_shape(loop: GemmLoop, target: Target, schedule: str | None = None) -> MfmaShape | None:
+    """The MFMA that the loop's matmul is made of under a schedule, None if none divides it."""
+    shapes = target.mfma_shapes(loop.dtype.name)
+    for shape in SCHEDULES[schedule].mfma_order(shapes, loop.m, loop.n) if schedule else shapes:
         if loop.m % shape.m == 0 and loop.n % shape.n == 0 and loop.k % shape.k == 0:
             return shape
     return None
@@ -254,7 +257,7 @@ def plan_schedule(name: str, loop: GemmLoop, asked: Asked, target: Target) -> Pl
         return misfit
     if asked.load_waves is not None and not TRAITS[name].load_waves:
         return Misfit("it has no load waves", "no load_waves", str(asked.load_waves))
-    shape = mfma_shape(loop, target)
+    shape = mfma_shape(loop, target, name)
     assert shape is not None
     misfits: list[Misfit] = []
     for grid in [asked.waves] if asked.waves is not None else candidate_grids(name, loop, target):

@@ -11,32 +11,16 @@ phase, when nobody reads any more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from mlir import ir
 from mlir.dialects import scf
 
-from hkc.dialect.locations import name_of, place_of, span_of
-from hkc.dialect.ops import (
-    Join,
-    LdsReadPart,
-    Load,
-    Mma,
-    Part,
-    ScheduleBarrier,
-    SetPriority,
-    Transpose,
-    Wait,
-    Waitcnt,
-    WaveId,
-)
-from hkc.dialect.types import tile_type
-from hkc.errors import HkcError
+from hkc.dialect.locations import name_of, place_of
+from hkc.dialect.ops import Join, Mma, Part, ScheduleBarrier, SetPriority, Wait, Waitcnt, WaveId
 from hkc.passes import scalars as s
-from hkc.passes.layouts import distribute
 from hkc.passes.rebuild import make_loop, variable_place
-from hkc.passes.schedules.pipeline import Pipeline
+from hkc.passes.schedules.matmul import MatmulLoop
 from hkc.passes.staged import Staged
 from hkc.targets import Target
 
@@ -46,74 +30,27 @@ PHASES = ((0, 0), (0, 1), (1, 1), (1, 0))
 COMPUTING = 1  # s_setprio level of the compute halves; 0 is a wavefront's own
 
 
-@dataclass(frozen=True)
-class Operand:
-    """One side of the matmul: its copy's source, and whether the program transposes it."""
-
-    staged: Staged
-    transposed: bool
-    right: bool
-
-    @property
-    def axis(self) -> int:
-        """The axis of the LDS tile that runs along the accumulators."""
-        return int(self.right) ^ int(self.transposed)
-
-    def read(self, slot: ir.Value, half: int) -> ir.Value:
-        tile = LdsReadPart.build(slot, self.axis, HALVES, half, self.staged.type.layout)
-        if not self.transposed:
-            return tile
-        kind = distribute(self.staged.type.layout or "", self.staged.type.shape).layout.transposed()
-        return Transpose.build(tile, kind.text())
-
-
-class PingPong(Pipeline):
+class PingPong(MatmulLoop):
     """See the module's text."""
 
+    title: ClassVar[str] = "ping-pong"
     places_barriers: ClassVar[bool] = True
 
     def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: int, target: Target) -> None:
         super().__init__(loop, staged, stages, waves, target)
         self.unroll = stages
-        self.left, self.right = self._operands()
+        if waves % HALVES or any(extent % HALVES for extent in self.grid):
+            raise self.misfit(
+                "an even number of wavefronts, each with two fragments or more along rows and columns",
+                'leave it to schedule="uniform", or use tiles of 256x256',
+            )
 
     @classmethod
     def buffers(cls, stages: int, direct: bool) -> int:
         return 2 if direct else 1
 
-    def _operands(self) -> tuple[Operand, Operand]:
-        """The two sides of the loop's matmul. Raises HkcError if the loop is anything else than one matmul."""
-        *body, end = [op.operation for op in self.block.operations]
-        matmuls = [op for op in body if op.name == Mma.name]
-        plain = all(op.name in (Mma.name, Load.name, Transpose.name, "arith.constant") for op in body)
-        arguments = list(self.block.arguments)[1:]
-        if not plain or len(matmuls) != 1 or len(arguments) != 1 or len(self.staged) != HALVES:
-            raise self._misfit("a loop of one matmul: acc += a @ b with a and b loaded in the loop")
-        matmul = matmuls[0]
-        if matmul.operands[2] != arguments[0] or list(end.operands) != list(matmul.results):
-            raise self._misfit("a loop that adds to one accumulator")
-        left, right = (self._operand(matmul.operands[side], bool(side)) for side in (0, 1))
-        part = distribute(tile_type(matmul.results[0]).layout or "", tile_type(matmul.results[0]).shape)
-        if self.waves % HALVES or any(extent % HALVES for extent in part.grid()):
-            raise self._misfit("an even number of wavefronts, each with two fragments or more along rows and columns")
-        return left, right
-
-    def _operand(self, value: ir.Value, right: bool) -> Operand:
-        transposed = False
-        while value.owner.name == Transpose.name:
-            value, transposed = value.owner.operands[0], not transposed
-        return Operand(next(x for x in self.staged if x.load == value.owner.operation), transposed, right)
-
-    def _misfit(self, expected: str) -> HkcError:
-        return HkcError(
-            "this loop can't be scheduled as ping-pong",
-            span_of(self.loop),
-            expected=expected,
-            hint='leave it to schedule="uniform", or use tiles of 256x256',
-        )
-
     def main_loop(self, end: ir.Value, initial: list[ir.Value]) -> list[ir.Value]:
-        Wait.build(self.copies(self.start, s.value(0), end))
+        Wait.build(self.copies(self.start, s.value(0), self.whole_end))
         self.barrier()
         self._step_aside(behind=True)
         quadrants = [Part.build(initial[0], (HALVES, HALVES), (row, column)) for row, column in _grid()]
@@ -125,7 +62,7 @@ class PingPong(Pipeline):
         with ir.InsertionPoint(block):
             acc = dict(zip(_grid(), arguments, strict=True))
             for index in range(self.unroll):
-                self._iteration(acc, variable, index, end)
+                self._iteration(acc, variable, index)
             scf.YieldOp(list(acc.values()))
         self._step_aside(behind=False)
         with place_of(self.loop, name):
@@ -141,21 +78,21 @@ class PingPong(Pipeline):
                     self.barrier()
                 scf.YieldOp([])
 
-    def _iteration(self, acc: dict[tuple[int, int], ir.Value], variable: ir.Value, index: int, end: ir.Value) -> None:
+    def _iteration(self, acc: dict[tuple[int, int], ir.Value], variable: ir.Value, index: int) -> None:
         """One iteration of the program's loop, on the buffer ``index``."""
         slot, following = s.value(index), s.value((index + 1) % self.stages)
         at = s.add(variable, (index + 1) * self.step_size)
         # All but the last iteration of an unrolled one are followed by another.
-        when = s.compare("slt", at, end) if index == self.unroll - 1 else None
+        when = s.compare("slt", at, self.whole_end) if index == self.unroll - 1 else None
         left: ir.Value | None = None
         right: dict[int, ir.Value] = {}
         tokens = []
         for phase, (row, column) in enumerate(PHASES):
             reads = phase < 3
             if phase in (0, 2):
-                left = self.left.read(self.slot_of(self.left.staged, slot), row)
+                left = self.left.read(self.slot_of(self.left.staged, slot), row, HALVES)
             if phase in (0, 1):
-                right[column] = self.right.read(self.slot_of(self.right.staged, slot), column)
+                right[column] = self.right.read(self.slot_of(self.right.staged, slot), column, HALVES)
                 side = (self.right, self.left)[phase]
                 tokens.append(self.copy(side.staged, at, following, when))
             if phase == len(PHASES) - 1:

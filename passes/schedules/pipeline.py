@@ -2,7 +2,8 @@
 
 prologue    the first copies
 main loop   whole, aligned tiles: the schedule's own
-tail loop   what is left: element by element into the first buffer, compute
+tail loop   what is left: whole tiles that are too few for one more iteration of an unrolled main loop are in LDS
+            already; others go there element by element; compute
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from hkc.dialect.ops import (
     LdsWrite,
     Load,
     MaskedLoad,
+    ScheduleBarrier,
     Wait,
     Waitcnt,
 )
@@ -32,20 +34,25 @@ from hkc.passes import scalars as s
 from hkc.passes.access import WHOLE, element_alignment, plain_type
 from hkc.passes.rebuild import Rebuilder, carried_places, make_loop, variable_place
 from hkc.passes.staged import Staged, tile_name, token_place
-from hkc.targets import Target
+from hkc.targets import MfmaShape, Target
 
 # Marks barriers that a schedule placed; others in a program are a person's, who then places them all.
 SCHEDULED = "tile.scheduled"
+# Kernel attribute: the AGPRs that a schedule wants for accumulators; LLVM then keeps all of those there.
+AGPRS = "tile.agprs"
 
 
 class Pipeline(ABC):
     """One loop's rewriting into prologue, main loop and masked tail loop.
 
-    ``unroll`` iterations of the program's loop make one of the main loop. Where ``places_barriers`` is set the schedule
-    puts barriers itself, else `insert-fences` does.
+    ``unroll`` iterations of the program's loop make one of the main loop; a schedule that sets it leaves the tiles of
+    up to ``unroll`` - 1 more iterations in LDS, from buffer 0 on. Where ``places_barriers`` is set the schedule puts
+    barriers itself, else `insert-fences` does. With ``runs_once`` the main loop always runs, on zeros if there is no
+    whole tile: without a way around it LLVM need not copy the accumulators of both.
     """
 
     places_barriers: ClassVar[bool] = False
+    runs_once: ClassVar[bool] = False
 
     def __init__(self, loop: ir.Operation, staged: list[Staged], stages: int, waves: int, target: Target) -> None:
         self.loop, self.staged, self.stages = loop, staged, stages
@@ -61,8 +68,12 @@ class Pipeline(ABC):
 
     def build(self) -> None:
         with ir.InsertionPoint(self.loop), place_of(self.loop):
-            main_end = self.main_end()
-            results = self.main_loop(main_end, list(self.loop.operands)[3:])
+            self.whole_end = self.whole_tiles_end()
+            results = list(self.loop.operands)[3:]
+            main_end = self._main_end() if self.unroll > 1 else self.whole_end
+            results = self.main_loop(self._at_least_once(main_end), results)
+            if self.runs_once:
+                main_end = s.select(s.compare("eq", main_end, self.low), self.whole_end, main_end)
             results = self.tail_loop(main_end, results)
         for old, new in zip(self.loop.results, results, strict=True):
             old.replace_all_uses_with(new)
@@ -73,11 +84,18 @@ class Pipeline(ABC):
         """LDS buffers of each tile, for the `stages` asked for; ``direct``: some copies are LDS-direct."""
         return stages
 
+    @classmethod
+    def mfma_order(cls, shapes: tuple[MfmaShape, ...], m: int, n: int) -> tuple[MfmaShape, ...]:
+        """A target's MFMA for an m x n accumulator of the workgroup, preferred first; those that the schedule can't use
+        may be left out."""
+        return shapes
+
     @abstractmethod
     def main_loop(self, end: ir.Value, initial: list[ir.Value]) -> list[ir.Value]:
-        """Prologue and main loop up to ``end``, from the carried values ``initial``; what is carried on."""
+        """Prologue and main loop up to ``end``, from the carried values ``initial``; what is carried on. Whole tiles
+        that may be copied end at ``whole_end``."""
 
-    def main_end(self) -> ir.Value:
+    def whole_tiles_end(self) -> ir.Value:
         """Where whole, aligned tiles end: the loop variable's first value that needs the masked loop."""
         fine: list[s.Condition] = [Aligned.build(view) for view in dict.fromkeys(x.view for x in self.staged)]
         last: s.Scalar = s.sub(self.high, 1)
@@ -93,61 +111,100 @@ class Pipeline(ABC):
                 if axis == 1 and align > 1:
                     fine.append(s.holds("eq", s.bits(start, 0, align.bit_length() - 1), 0))
         room = s.smax(s.add(s.sub(last, self.start), self.step_size), 0)
-        stride = self.step_size * self.unroll
-        end = s.add(self.start, s.mul(s.div(room, stride), stride))
+        end = s.add(self.start, s.mul(s.div(room, self.step_size), self.step_size))
         whole = s.both(fine)
-        with place_of(self.loop, "main_end"):
+        with place_of(self.loop, "whole_end" if self.unroll > 1 else "main_end"):
             return s.select(whole, end, self.low)
 
-    def copies(self, at: s.Scalar, slot: ir.Value, main_end: ir.Value) -> list[ir.Value]:
-        """One asynchronous copy a staged tile, for the iteration that begins at ``at`` if the main loop has it."""
-        when = s.compare("slt", at, main_end)
+    def _main_end(self) -> ir.Value:
+        """Where the iterations of the unrolled loop end."""
+        stride = self.step_size * self.unroll
+        trips = s.div(s.sub(self.whole_end, self.low), stride)
+        with place_of(self.loop, "main_end"):
+            return s.value(s.add(self.low, s.mul(trips, stride)))
+
+    def _at_least_once(self, end: ir.Value) -> ir.Value:
+        """Where the main loop ends: after its first iteration at least, if it always runs."""
+        if not self.runs_once:
+            return end
+        return s.value(s.smax(end, s.add(self.start, self.step_size * self.unroll)))
+
+    def copies(self, at: s.Scalar, slot: ir.Value, end: ir.Value) -> list[ir.Value]:
+        """One asynchronous copy a staged tile, for the iteration that begins at ``at`` if that is before ``end``."""
+        when = s.compare("slt", at, end)
         return [self.copy(staged, at, slot, when) for staged in self.staged]
 
     def copy(self, staged: Staged, at: s.Scalar, slot: ir.Value, when: ir.Value | None) -> ir.Value:
         with token_place(staged):
             offsets = [s.value(at) if o == self.variable else o for o in staged.offsets]
             token = Copy.build(staged.view, offsets, self.slot_of(staged, slot), when)
-            if staged.offsets[0] == self.variable:
-                # The main loop ends before the tile that the view does not hold whole along the loop's axis.
-                token.owner.operation.attributes[WHOLE] = ir.UnitAttr.get()
+            self.mark_whole(token, staged)
             return token
+
+    def mark_whole(self, copied: ir.Value, staged: Staged) -> None:
+        """The main loop ends before the tile that the view does not hold whole along the loop's axis."""
+        if staged.offsets[0] == self.variable:
+            copied.owner.operation.attributes[WHOLE] = ir.UnitAttr.get()
 
     def barrier(self) -> None:
         """A barrier of the schedule."""
         Barrier.build().attributes[SCHEDULED] = ir.UnitAttr.get()
 
     def tail_loop(self, begin: ir.Value, initial: list[ir.Value]) -> list[ir.Value]:
-        bounds = (begin, self.high, self.step)
-        loop, block = make_loop(bounds, initial, variable_place(self.loop), carried_places(self.loop))
+        """All iterations from ``begin`` on. Tiles that begin before ``whole_end`` are in LDS already."""
+        kept = max(1, self.unroll - 1)  # buffers with tiles of iterations that the main loop left
+        bounds, inputs = (begin, self.high, self.step), [*initial, *([s.value(0)] if kept > 1 else [])]
+        places = [*carried_places(self.loop), *([place_of(self.loop, "slot")] if kept > 1 else [])]
+        loop, block = make_loop(bounds, inputs, variable_place(self.loop), places)
         variable, *arguments = block.arguments
         with ir.InsertionPoint(block):
-            tiles = {}
-            for staged in self.staged:
-                with place_of(staged.load, f"{tile_name(staged)}_part"):
-                    offsets = [variable if o == self.variable else o for o in staged.offsets]
-                    wide = plain_type(staged.type, self.waves, self.target)
-                    tiles[staged.load] = MaskedLoad.build(staged.view, offsets, wide)
+            slot = arguments.pop() if kept > 1 else s.value(0)
             if self.places_barriers:
                 Waitcnt.build(lgkmcnt=0)
                 self.barrier()
-            first, tokens = s.value(0), []
-            for staged in self.staged:
-                with token_place(staged):
-                    tokens.append(LdsWrite.build(tiles[staged.load], self.slot_of(staged, first)))
-            Wait.build(tokens)
-            if self.places_barriers:
-                self.barrier()
+            if self.unroll > 1:
+                branch = scf.IfOp(s.compare("sge", variable, self.whole_end), [])
+                with ir.InsertionPoint(branch.then_block):
+                    self._load_masked(variable, slot)
+                    scf.YieldOp([])
+            else:
+                self._load_masked(variable, slot)
 
             def read(staged: Staged) -> ir.Value:
-                return LdsRead.build(self.slot_of(staged, first), staged.type.layout)
+                return LdsRead.build(self.slot_of(staged, slot), staged.type.layout)
 
-            scf.YieldOp(self.body(variable, arguments, read))
-        return list(loop.results)
+            results = self.body(variable, arguments, read)
+            scf.YieldOp([*results, *([self.successor(slot, 1, kept)] if kept > 1 else [])])
+        return list(loop.results)[: len(initial)]
+
+    def _load_masked(self, variable: ir.Value, slot: ir.Value) -> None:
+        """Element by element into LDS, one operand after the other: together they would take more registers."""
+        tokens = []
+        for staged in self.staged:
+            with place_of(staged.load, f"{tile_name(staged)}_part"):
+                offsets = [variable if o == self.variable else o for o in staged.offsets]
+                wide = plain_type(staged.type, self.waves, self.target)
+                tile = MaskedLoad.build(staged.view, offsets, wide)
+            with token_place(staged):
+                tokens.append(LdsWrite.build(tile, self.slot_of(staged, slot)))
+            ScheduleBarrier.build()
+        Wait.build(tokens)
+        if self.places_barriers:
+            self.barrier()
 
     def slot_of(self, staged: Staged, index: ir.Value) -> ir.Value:
         with place_of(staged.load):
             return LdsSlot.build(staged.lds, index)
+
+    def successor(self, slot: ir.Value, by: int, count: int | None = None) -> ir.Value:
+        """(slot + by) mod ``count``, all buffers by default, for a slot below it."""
+        if by == 0:
+            return slot
+        count = count or self.stages
+        moved = s.add(slot, by)
+        over, wrapped = s.compare("sge", moved, count), s.sub(moved, count)
+        with place_of(self.loop, "slot"):
+            return s.select(over, wrapped, moved)
 
     def body(self, variable: ir.Value, arguments: list[ir.Value], read: Callable[[Staged], ir.Value]) -> list[ir.Value]:
         """A copy of the loop's body with the staged loads replaced; what it yields."""

@@ -51,7 +51,7 @@ class ProducerConsumer(Pipeline):
 
     def build(self) -> None:
         with ir.InsertionPoint(self.loop), place_of(self.loop):
-            end = self.main_end()
+            end = self.whole_end = self.whole_tiles_end()
             computes = s.compare("slt", WaveId.build(), self.waves)
             branch = scf.IfOp(computes, [], has_else=True)
             with ir.InsertionPoint(branch.then_block):
@@ -79,13 +79,6 @@ class ProducerConsumer(Pipeline):
         token.owner.attributes[WAVES] = count
         return token
 
-    def _successor(self, slot: ir.Value, by: int) -> ir.Value:
-        """(slot + by) mod the number of buffers for a slot that is below it."""
-        moved = s.add(slot, by)
-        over, wrapped = s.compare("sge", moved, self.stages), s.sub(moved, self.stages)
-        with place_of(self.loop, "slot"):
-            return s.select(over, wrapped, moved)
-
     @contextmanager
     def _loop(
         self, bounds: tuple[ir.Value, ir.Value], inputs: list[ir.Value], places: list[ir.Location]
@@ -109,7 +102,7 @@ class ProducerConsumer(Pipeline):
             yielded = self.body(variable, arguments[:count], tiles.__getitem__)
             if not self.single:
                 Waitcnt.build(lgkmcnt=0)
-            scf.YieldOp([*yielded, arguments[count] if self.single else self._successor(arguments[count], 1)])
+            scf.YieldOp([*yielded, arguments[count] if self.single else self.successor(arguments[count], 1)])
         return list(loop.results)[:count]
 
     def tail_loop(self, begin: ir.Value, initial: list[ir.Value]) -> list[ir.Value]:
@@ -142,12 +135,12 @@ class ProducerConsumer(Pipeline):
             variable, slot, *waiting = block.arguments
             self.barrier()
             at = s.add(variable, self.ahead * self.step_size)
-            target = s.value(0) if self.single else self._successor(slot, self.ahead)
+            target = s.value(0) if self.single else self.successor(slot, self.ahead)
             waiting = [*waiting, *self.copies(at, target, end)]
             if self.single:
                 self.barrier()
             Wait.build(waiting[:width])
-            scf.YieldOp([slot if self.single else self._successor(slot, 1), *waiting[width:]])
+            scf.YieldOp([slot if self.single else self.successor(slot, 1), *waiting[width:]])
         left = list(loop.results)[1:]
         if left and not self.single:
             # LDS-direct copies that are switched off write zeros, which must not come after the tail's tiles.

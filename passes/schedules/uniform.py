@@ -29,7 +29,7 @@ class Uniform(Pipeline):
         variable, *arguments = block.arguments
         slot, waiting = arguments[carried], arguments[carried + 1 :]
         with ir.InsertionPoint(block):
-            ahead = self._successor(slot, self.stages - 1)
+            ahead = self.successor(slot, self.stages - 1)
             at = s.add(variable, (self.stages - 1) * self.step_size)
             if self.stages == 1:
                 waiting = self.copies(at, ahead, end)
@@ -43,17 +43,8 @@ class Uniform(Pipeline):
 
             yielded = self.body(variable, arguments[:carried], read)
             kept = waiting if self.stages > 1 else []
-            scf.YieldOp([*yielded, self._successor(slot, 1) if self.stages > 1 else slot, *kept])
+            scf.YieldOp([*yielded, self.successor(slot, 1) if self.stages > 1 else slot, *kept])
         results = list(loop.results)
         if results[carried + 1 :]:
             Wait.build(results[carried + 1 :])
         return results[:carried]
-
-    def _successor(self, slot: ir.Value, by: int) -> ir.Value:
-        """(slot + by) mod stages for a slot that is below stages."""
-        if by == 0:
-            return slot
-        moved = s.add(slot, by)
-        over, wrapped = s.compare("sge", moved, self.stages), s.sub(moved, self.stages)
-        with place_of(self.loop, "slot"):
-            return s.select(over, wrapped, moved)

@@ -106,11 +106,21 @@ def test_tiles_and_stages(arch: str, stages: int, block: tuple[int, int, int]) -
     assert np.all(abs(c - exact) <= bound)
 
 
-@pytest.mark.parametrize("trans", ["nt", "nn", "tn", "tt"])
-@pytest.mark.parametrize("block", [(64, 64, 32), (128, 64, 64), (256, 64, 16)])
-def test_pingpong_is_right_and_clean(arch: str, trans: str, block: tuple[int, int, int]) -> None:
-    """Depths with an even and an odd number of K tiles and without any, and a misaligned one. The last block's
-    operands go to LDS by different ways on gfx950: one is too small for LDS-direct copies."""
+ALL = ("nt", "nn", "tn", "tt")
+# Some blocks' operands go to LDS by different ways on gfx950: one is too small for LDS-direct copies. Stages of
+# interleave give one and two LDS buffers on gfx942, two and three on gfx950.
+SCHEDULED = [
+    *((trans, "pingpong", 2, block) for trans in ALL for block in ((64, 64, 32), (128, 64, 64), (256, 64, 16))),
+    *((trans, "interleave", 2, (64, 64, 32)) for trans in ALL),
+    *(("nt", "interleave", 2, (128, 64, 16)), ("tn", "interleave", 3, (64, 128, 64))),
+]
+
+
+@pytest.mark.parametrize(("trans", "schedule", "stages", "block"), SCHEDULED)
+def test_schedules_are_right_and_clean(
+    arch: str, trans: str, schedule: str, stages: int, block: tuple[int, int, int]
+) -> None:
+    """Depths with an even and an odd number of K tiles and without any, and a misaligned one."""
     bm, bn, bk = block
     random = np.random.default_rng(0)
     device = open_device(f"emulator:{arch}")
@@ -122,7 +132,8 @@ def test_pingpong_is_right_and_clean(arch: str, trans: str, block: tuple[int, in
             GEMM(
                 *(a, b, c),
                 **{"BM": bm, "BN": bn, "BK": bk, "TRANS": trans},
-                SCHEDULE="pingpong",
+                STAGES=stages,
+                SCHEDULE=schedule,
                 DTYPE=hk.f16,
                 device=f"emulator:{arch}",
             )

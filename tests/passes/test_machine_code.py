@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 
 import pytest
 
@@ -18,8 +19,14 @@ def arch(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+_COMPILED: dict[tuple[object, ...], CompiledKernel] = {}
+
+
 def compiled(make: Make, gemm: str, arch: str, **definitions: object) -> CompiledKernel:
-    return compile_module(lambda: make(gemm, arch, None, **definitions), arch)
+    key = (gemm, arch, *definitions.items())
+    if key not in _COMPILED:
+        _COMPILED[key] = compile_module(lambda: make(gemm, arch, None, **definitions), arch)
+    return _COMPILED[key]
 
 
 def loop_lines(assembly: str) -> list[str]:
@@ -78,29 +85,84 @@ def test_transposed_operands_use_transposing_reads(make: Make, gemm: str) -> Non
     assert not any(name.startswith("ds_read_u") for name in reads)
 
 
-# Per wavefront and K-step of 64, of a 256x256x64 bf16 tile by 2x4 wavefronts: 128x64x64 are multiplied, 24 KB read.
-PINGPONG = {
-    "gfx942": {"MFMA": 128, "LDS reads": 24, "LDS writes": 8, "global loads": 8, "barriers": 8},
-    "gfx950": {"MFMA": 64, "LDS reads": 24, "loads to LDS": 8, "barriers": 8},
-}
-OTHERS = {"gfx942": 36, "gfx950": 40}
+@dataclass(frozen=True)
+class Loop:
+    """What the main loop of a 256x256x64 bf16 tile should have, per wavefront and K-step of 64: by 2x4 wavefronts each
+    multiplies 128x64x64 and reads 24 KB, by 2x2 128x128x64 and 32 KB."""
+
+    schedule: str
+    arch: str
+    shape: tuple[int, int, int]
+    kinds: dict[str, int]
+    others: int  # at most; what is not an MFMA, a read or write of LDS, or a load
+    lds: int
+    registers: int
+    ahead: int  # MFMA from a load to the wait for it, at least
+    steps: int  # K-steps of an iteration: one for each LDS buffer
 
 
-def test_pingpong_spills_nothing_and_moves_no_accumulators(make: Make, gemm: str, arch: str) -> None:
-    kernel = compiled(make, gemm, arch, BM=256, BN=256, SCHEDULE="pingpong")
-    used = kernel.report.resources
-    assert (used.vgpr_spills, used.sgpr_spills, used.scratch) == (0, 0, 0)
-    assert not any("accvgpr" in line for line in loop_lines(kernel.asm))
+LOOPS = (
+    Loop(
+        "pingpong",
+        "gfx942",
+        (16, 16, 16),
+        {"MFMA": 128, "LDS reads": 24, "LDS writes": 8, "global loads": 8, "barriers": 8},
+        *(36, 65536, 256, 32, 1),
+    ),
+    Loop(
+        "pingpong",
+        "gfx950",
+        (16, 16, 32),
+        {"MFMA": 64, "LDS reads": 24, "loads to LDS": 8, "barriers": 8},
+        *(40, 131072, 256, 32, 2),
+    ),
+    Loop(
+        "interleave",
+        "gfx942",
+        (32, 32, 8),
+        {"MFMA": 128, "LDS reads": 32, "LDS writes": 16, "global loads": 16, "barriers": 2},
+        *(36, 65536, 512, 32, 1),
+    ),
+    Loop(
+        "interleave",
+        "gfx950",
+        (32, 32, 16),
+        {"MFMA": 64, "LDS reads": 32, "loads to LDS": 16, "barriers": 1},
+        *(48, 131072, 512, 32, 2),
+    ),
+)
 
 
-def test_pingpong_is_near_the_floor(make: Make, gemm: str, arch: str) -> None:
-    kernel = compiled(make, gemm, arch, BM=256, BN=256, SCHEDULE="pingpong")
-    mix = main_loop(kernel.asm)
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: f"{loop.schedule}-{loop.arch}")
+def test_schedules_are_near_the_floor(make: Make, gemm: str, loop: Loop) -> None:
+    kernel = compiled(make, gemm, loop.arch, BM=256, BN=256, SCHEDULE=loop.schedule)
+    mix, used = main_loop(kernel.hsaco), kernel.report.resources
     assert mix is not None
-    steps = 2 if arch == "gfx950" else 1  # two LDS buffers: two K-steps an iteration
-    counts = {name: mix.kinds.get(name, 0) / steps for name in PINGPONG[arch]}
-    assert counts == PINGPONG[arch]
+    assert mix.mfma_shape == loop.shape
+    counts = {name: mix.kinds.get(name, 0) / loop.steps for name in loop.kinds}
+    assert counts == loop.kinds
     core = sum(counts.values()) - counts["barriers"]
-    assert mix.instructions / steps - core <= OTHERS[arch]
-    assert kernel.report.resources.lds <= {"gfx942": 65536, "gfx950": 131072}[arch]
-    assert kernel.report.resources.vgprs <= 256
+    assert mix.instructions / loop.steps - core <= loop.others
+    assert "AGPR moves" not in mix.kinds and "scratch" not in mix.kinds
+    loads = round(counts.get("loads to LDS", 0) + counts.get("global loads", 0))
+    assert len(mix.mfma_before_wait) == loads * loop.steps
+    assert min(mix.mfma_before_wait) >= loop.ahead
+    assert (used.vgpr_spills, used.sgpr_spills, used.scratch) == (0, 0, 0)
+    assert used.lds <= loop.lds
+    assert used.vgprs <= loop.registers
+
+
+def test_interleaved_memory_instructions_stand_between_mfma(make: Make, gemm: str) -> None:
+    """No more than two in a row, and never more than eight MFMA without any but before the barrier."""
+    kernel = compiled(make, gemm, "gfx950", BM=256, BN=256, SCHEDULE="interleave")
+    texts = [x.split()[0] for x in loop_lines(kernel.asm) if not x.startswith(("s_mov", "s_wait", "s_add", "s_cmp"))]
+    kinds = "".join("M" if x.startswith("v_mfma") else "x" if x.startswith(("ds_", "buffer_")) else "" for x in texts)
+    assert max(map(len, kinds.split("M"))) <= 2
+    assert max(map(len, kinds.split("x"))) <= 8
+
+
+def test_interleave_spills_nothing_with_transposed_operands(make: Make, gemm: str, arch: str) -> None:
+    kernel = compiled(make, gemm, arch, BM=256, BN=256, TRANS="tn", SCHEDULE="interleave")
+    mix, used = main_loop(kernel.hsaco), kernel.report.resources
+    assert (used.vgpr_spills, used.sgpr_spills, used.scratch) == (0, 0, 0)
+    assert mix is not None and "AGPR moves" not in mix.kinds

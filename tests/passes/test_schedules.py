@@ -105,7 +105,7 @@ def test_any_loop_has_a_default(make: Make, source: str) -> None:
 
 # A program or its constants, and the message with the nearest thing that works.
 BAD = [
-    ("gfx942", {"STAGES": 4, "BM": 128, "BN": 128}, "4 stages need 131072 bytes of LDS", "stages=2"),
+    ("gfx942", {"STAGES": 4, "BM": 128, "BN": 128}, "4 stages need 131072 bytes of LDS", "stages=3"),
     ("gfx950", {"STAGES": 3, "BM": 256, "BN": 256}, "3 stages need 196608 bytes of LDS", "stages=2"),
     ("gfx950", {"SCHEDULE": "pingpong", "STAGES": 3, "BM": 256, "BN": 256}, "it has 2 stages", "stages=2"),
     ("gfx950", {"SCHEDULE": "pingpong", "BM": 16, "BN": 64}, "16x64 does not divide over", "a tile of 32x64"),
