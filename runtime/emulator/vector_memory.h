@@ -95,6 +95,17 @@ void atomic_global(Wave& w, const Instruction& in, LaneAddresses& a, checker::Co
     atomic_lanes(w, in, a, d);
 }
 
+/// Copies `bytes` of each lane straight into LDS, `pitch` apart; lanes of `zero` get zeros.
+template <unsigned bytes, unsigned pitch>
+void copy_to_lds(uint8_t* lds, const LaneAddresses& a) {
+    for (uint64_t left = a.mask; left; left &= left - 1) {
+        unsigned lane = unsigned(std::countr_zero(left));
+        std::memcpy(lds + lane * pitch, host(a.at[lane]), bytes);
+    }
+    for (uint64_t left = a.zero; left; left &= left - 1)
+        std::memset(lds + unsigned(std::countr_zero(left)) * pitch, 0, bytes);
+}
+
 /// Loads each lane's bytes and puts them into LDS at `base` + lane * `pitch`.
 template <Mode mode>
 void load_to_lds(Wave& w, const Instruction& in, LaneAddresses& a, uint32_t base) {
@@ -107,6 +118,13 @@ void load_to_lds(Wave& w, const Instruction& in, LaneAddresses& a, uint32_t base
     }
     unsigned pitch = op.bytes <= 4 ? 4 : 16;  // dwordx3 leaves every fourth dword alone.
     unsigned written = op.bytes < 4 ? 4 : op.bytes;
+    if constexpr (mode == Mode::fast) {  // the usual case: whole dwords, all of them inside
+        if (op.bytes >= 4 && uint64_t(base) + (lanes - 1) * pitch + written <= w.lds_size) {
+            if (op.bytes == 16) return copy_to_lds<16, 16>(w.lds + base, a);
+            if (op.bytes == 12) return copy_to_lds<12, 16>(w.lds + base, a);
+            if (op.bytes == 4) return copy_to_lds<4, 4>(w.lds + base, a);
+        }
+    }
     alignas(64) uint32_t at[lanes];
     uint8_t data[lanes * 16];
     uint64_t mask = a.mask | a.zero;
