@@ -77,11 +77,11 @@ class Kernel:
         a fault of the kernel, located, and for a constant that it does not have.
         """
         from hkc.driver.compile import compile_kernel
-        from hkc.lang.constants import complete, integers
+        from hkc.lang.constants import complete, given_sizes
         from hkc.lang.defaults import used_sizes
 
-        sizes = {name: constants.pop(name) for name in used_sizes(self.definition) & constants.keys()}
-        complete_constants = complete(self.definition, constants, integers(sizes))
+        sizes = {name: constants.pop(name) for name in sorted(used_sizes(self.definition) & constants.keys())}
+        complete_constants = complete(self.definition, constants, given_sizes(sizes))
         return compile_kernel(self.definition, arch or knobs.arch(), complete_constants, dtypes or {})
 
     def __call__(self, *arguments: Any, arch: str | None = None, device: str | None = None, **named: Any) -> None:

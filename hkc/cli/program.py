@@ -71,16 +71,22 @@ class Program:
         """Whether it is a program of the language, for any target."""
         return self.source.kernel is not None
 
-    def for_shapes(self, shapes: Mapping[str, Sequence[int]]) -> Program:
-        """The program with its constants bound for arrays of these shapes, as far as their defaults ask."""
+    def sizes_of(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+        """The sizes that the shapes of arrays (by parameter) tell."""
+        if self.source.kernel is None:
+            return {}
+        from hkc.lang.defaults import sizes_of_shapes
+
+        return sizes_of_shapes(self.source.kernel, self.given, shapes)
+
+    def for_sizes(self, sizes: Mapping[str, int]) -> Program:
+        """The program with its constants bound for these sizes and those defined, as far as their defaults ask."""
         kernel = self.source.kernel
         if kernel is None:
             return self
         from hkc.lang.constants import complete, integers
-        from hkc.lang.defaults import sizes_of_shapes
 
-        sizes = {**sizes_of_shapes(kernel, self.given, shapes), **integers(self.sizes)}
-        return replace(self, constants=complete(kernel, self.given, sizes))
+        return replace(self, constants=complete(kernel, self.given, {**sizes, **integers(self.sizes)}))
 
     def module(self, dtypes: dict[str, Any]) -> ir.Module:
         """The program's module, before any pass that it has not been through."""

@@ -55,7 +55,9 @@ def run(options: argparse.Namespace) -> int:
 
     programs = open_programs(options)
     loaded, saved = read_inputs(options.input), output_paths(options.output)
-    programs = [p.for_shapes({name: array.shape for name, array in loaded.items()}) for p in programs]
+    shapes = {name: array.shape for name, array in loaded.items()}
+    told = {name: size for p in programs for name, size in p.sizes_of(shapes).items()}
+    programs = [p.for_sizes(told) for p in programs]
     arch = programs[0].arch if options.arch or not programs[0].from_source else None
     device = open_device(options.device, arch)
     stages = [_compile(p, options, device, loaded, len(programs)) for p in programs]

@@ -97,7 +97,13 @@ def bind(
 def integers(definitions: Mapping[str, object]) -> dict[str, int]:
     """Those definitions that are integers, or texts of them; sizes that are malformed are reported elsewhere."""
     numbers = {name: _number(v) if isinstance(v, str) else v for name, v in definitions.items()}
-    return {name: n for name, n in numbers.items() if isinstance(n, int) and not isinstance(n, bool)}
+    return {n: operator.index(v) for n, v in numbers.items() if hasattr(v, "__index__") and not isinstance(v, bool)}
+
+
+def given_sizes(definitions: Mapping[str, object]) -> dict[str, int]:
+    """Sizes as integers. Raises HkcError for one that is none, or negative."""
+    numbers = {n: v if isinstance(v, str) or not hasattr(v, "__index__") else int(v) for n, v in definitions.items()}
+    return {name: int(_size(name, value, "size")) for name, value in numbers.items()}
 
 
 def _unknown(kernel: syntax.KernelDef, name: str, known: list[str]) -> HkcError:

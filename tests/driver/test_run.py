@@ -346,6 +346,16 @@ def test_kernels_of_a_file_run_in_order_on_shared_arrays(hkc: Run, tmp_path: Pat
     assert sorted(p.name for p in (tmp_path / "d").iterdir()) == ["halves", "squares"]
 
 
+def test_sizes_that_one_kernel_tells_are_known_to_all(hkc: Run, tmp_path: Path) -> None:
+    """The second kernel has no array that was given, and a default that depends on its size."""
+    text = PIPELINE.replace("BN = 32", "BN = 16 if M < 64 else 128")
+    file = _file(tmp_path, "pipeline.tile", text)
+    np.save(tmp_path / "x.npy", np.ones((40, 64), np.float32))
+    code, out, _ = hkc("run", file, "-D", "f=2", "--input", f"X={tmp_path / 'x.npy'}", "--check", "--json")
+    assert code == 0
+    assert [k["grid"][0] for k in json.loads(out)["kernels"]] == [3, 3]
+
+
 def test_one_kernel_of_a_file_runs_by_name(hkc: Run, tmp_path: Path) -> None:
     file = _file(tmp_path, "pipeline.tile", PIPELINE)
     code, out, err = hkc("run", f"{file}:squares", "-D", "M=5", "--check")

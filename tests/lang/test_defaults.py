@@ -126,6 +126,19 @@ def test_compile_takes_the_largest_choice_unless_told_sizes() -> None:
     assert blocks == ["1024", "256", "512"]
 
 
+@pytest.mark.parametrize(("size", "block"), [(np.int64(100), "256"), (np.int32(5000), "1024"), ("100", "256")])
+def test_sizes_may_be_numpys_or_texts(size: object, block: str) -> None:
+    assert scale.compile("gfx950", M=size).meta.constants["BM"] == block
+
+
+@pytest.mark.parametrize(
+    ("size", "message"), [(-1, "M=-1 is negative"), (1.5, "M=1.5 is no integer"), ("x", "M=x is no")]
+)
+def test_a_size_that_is_none_is_an_error(size: object, message: str) -> None:
+    with pytest.raises(HkcError, match=message):
+        scale.compile("gfx950", M=size)
+
+
 def test_wrong_python_choice_is_an_error() -> None:
     with pytest.raises(HkcError, match="BY=4 is none of its values"):
         scale.compile("gfx950", BY=4)
