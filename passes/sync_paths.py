@@ -10,18 +10,20 @@ from mlir import ir
 from hkc.dialect.irdl import get_int
 from hkc.dialect.locations import span_of
 from hkc.dialect.ops import Barrier, BufferLoad, Copy, LdsRead, LdsReadPart, Wait, Waitcnt
+from hkc.dialect.types import lds_type
 from hkc.errors import HkcError
 from hkc.passes.roles import roles_of
 from hkc.passes.schedules.pipeline import SCHEDULED
 from hkc.passes.staged import STAGED
 from hkc.passes.sync_program import FOR, IF, Node, Program, Region, Role, nodes_of, wave_roles
-from hkc.passes.sync_regions import Touched, instructions_of, touched_by
+from hkc.passes.sync_regions import Touched, check_slot, instructions_of, touched_by
 from hkc.passes.sync_scalars import few_trips
 from hkc.passes.sync_state import Fence, Lack, PathState, SlotKey, Token
 from hkc.targets import Target
 
-# States of one loop before its slot indices are taken as unknown: rotations repeat after at most `stages` trips.
-MOST_STATES = 64
+# States of one loop before following it is given up: rotations repeat after at most `stages` trips, and copies that
+# nobody waits for fill the counter in 64.
+MOST_STATES = 256
 
 
 class Again(Exception):
@@ -137,7 +139,9 @@ class Walker:
     def slot_key(self, node: Node, st: PathState) -> SlotKey:
         slot = next(v for v in node.operands if v in self.program.slots)
         allocation, index = self.program.slots[slot]
-        return allocation, st.integer(index)
+        known = st.integer(index)
+        check_slot(node.op, known, lds_type(self.program.values[allocation]).shape[0])
+        return allocation, known
 
     def touched(self, node: Node) -> tuple[Touched, int]:
         """What an op touches of its slot, and how many instructions it surely makes."""

@@ -11,8 +11,10 @@ from functools import cache
 from mlir import ir
 
 from hkc.dialect.irdl import get_int
+from hkc.dialect.locations import span_of
 from hkc.dialect.ops import Copy, LdsReadPart, LdsWrite
 from hkc.dialect.types import LdsType, lds_type, tile_type
+from hkc.errors import HkcError
 from hkc.passes.access import accesses
 from hkc.passes.layouts import distribute
 from hkc.passes.roles import Roles, copying_waves
@@ -31,6 +33,18 @@ class Touched:
     axis: int = 0
     parts: int = 1
     part: int = 0
+
+
+def check_slot(op: ir.Operation, index: int | None, buffers: int) -> None:
+    """Raises HkcError for a slot index that is known to be out of range."""
+    if index is not None and not 0 <= index < buffers:
+        raise HkcError(
+            "this slot is outside of its LDS allocation",
+            span_of(op),
+            expected=f"0 to {buffers - 1}",
+            got=str(index),
+            hint="rotate the slot index modulo the number of buffers",
+        )
 
 
 def touched_by(op: ir.Operation, roles: Roles) -> Touched:

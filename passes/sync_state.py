@@ -12,6 +12,7 @@ from typing import Literal
 
 from mlir import ir
 
+from hkc.dialect.ops import Waitcnt
 from hkc.passes.sync_regions import Touched, meets, shared
 
 # Copies to LDS and loads into registers share a counter; LDS reads and writes have another.
@@ -123,6 +124,9 @@ class PathState:
         self.issued += 1
         token = Token(self.issued, queue)
         (self.vm if queue in ("copy", "load") else self.lds).append((token, count))
+        # Nothing is issued while the counter is full: what has so many behind it is over.
+        while self.vm and (self.younger(self.vm[0][0]) or 0) >= Waitcnt.LIMITS["vmcnt"]:
+            self.land(self.vm[0][0], None)
         return token
 
     def younger(self, token: Token) -> int | None:
@@ -137,7 +141,7 @@ class PathState:
                     return sum(count for t, count in behind if token.queue != "copy" or t.queue == "copy")
         return None
 
-    def land(self, token: Token, by: ir.Operation) -> None:
+    def land(self, token: Token, by: ir.Operation | None) -> None:
         """All up to ``token`` is over: copies land in order, and so do LDS operations."""
         for queue in (self.vm, self.lds):
             position = next((p for p, (other, _) in enumerate(queue) if other == token), None)

@@ -21,6 +21,7 @@ from hkc.passes.sync_scalars import Function
 from hkc.targets import Target
 
 Mode = Literal["copy", "read", "write"]
+_PURE = ("arith.", "tile.dim", "tile.aligned", "tile.block_id", "tile.view_stride")
 # What decides a branch or a loop; equal for decisions that are the same in all roles.
 Key = tuple[object, ...]
 
@@ -167,12 +168,28 @@ def depend_on_wave(program: Program, roles: list[Role]) -> set[int]:
     return found
 
 
+def _same_values(program: Program) -> dict[int, int]:
+    """For each value that follows from the kernel's arguments alone, the first one that is computed alike."""
+    first: dict[object, int] = {}
+    same = {number: number for number in program.body.arguments}
+    for node in nodes_of(program.body):
+        if len(node.results) != 1 or node.regions or not node.name.startswith(_PURE):
+            continue
+        if all(v in same for v in node.operands):
+            attributes = tuple((a if isinstance(a, str) else a.name) for a in node.op.attributes)
+            values = tuple(str(node.op.attributes[name]) for name in attributes)
+            key = node.name, attributes, values, tuple(same[v] for v in node.operands)
+            same[node.results[0]] = first.setdefault(key, node.results[0])
+    return same
+
+
 class Coder:
     """Flattens a kernel for each role. ``keys`` counts the roles that make each decision."""
 
     def __init__(self, program: Program, roles: list[Role], shares: Roles, target: Target) -> None:
         self.program, self.shares, self.target = program, shares, target
         self.by_wave = depend_on_wave(program, roles) if len(roles) > 1 else set()
+        self.same = _same_values(program)
         self.role = roles[0]
         self.steps: list[Step] = []
         self.accesses: dict[Node, _Facts] = {}
@@ -192,7 +209,7 @@ class Coder:
         return self.steps
 
     def arg(self, number: int) -> Arg:
-        return Arg(number, self.role.known.get(number))
+        return Arg(self.same.get(number, number), self.role.known.get(number))
 
     def _key(self, kind: str, args: tuple[Arg, ...]) -> Key:
         own = any(a.number in self.by_wave and a.constant is None for a in args)

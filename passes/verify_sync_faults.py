@@ -126,16 +126,6 @@ def unwritten_fault(at: Flight) -> HkcError:
     )
 
 
-def range_fault(at: Access, index: int) -> HkcError:
-    return HkcError(
-        f"{_what(at)} is outside its LDS allocation",
-        span_of(at.op),
-        expected=f"a slot from 0 to {at.buffers - 1}",
-        got=str(index),
-        hint="rotate the slot index modulo the number of buffers",
-    )
-
-
 def unbalanced_fault(at: Meet, waiting: Role, ended: Role) -> HkcError:
     """A barrier that some wavefronts reach when others are done."""
     return HkcError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hkc.passes.sync_program import Role
-from hkc.passes.sync_regions import covered, meets
+from hkc.passes.sync_regions import check_slot, covered, meets
 from hkc.passes.sync_scalars import few_trips
 from hkc.passes.verify_sync_code import (
     Access,
@@ -23,7 +23,7 @@ from hkc.passes.verify_sync_code import (
     Step,
     Waits,
 )
-from hkc.passes.verify_sync_faults import endless_fault, own_fault, range_fault, unloaded_fault, unwritten_fault
+from hkc.passes.verify_sync_faults import endless_fault, own_fault, unloaded_fault, unwritten_fault
 from hkc.passes.verify_sync_state import Decisions, Flight, Path, may_meet, younger
 
 # States of a kernel, and of one role between two barriers, before following it is given up.
@@ -129,8 +129,7 @@ class Follower:
 
     def _access(self, step: Access, st: Path) -> None:
         index = st.get(step.index)
-        if index is not None and not 0 <= index < step.buffers:
-            raise range_fault(step, index)
+        check_slot(step.op, index, step.buffers)
         flight = Flight(step, (step.allocation, index))
         waves = self.roles[st.role].waves
         for queue in st.queues:
