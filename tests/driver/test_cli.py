@@ -141,6 +141,65 @@ def test_passes_out_of_order(hkc: Run, tile_file: Path, tmp_path: Path, dump: st
     assert message in err
 
 
+WEAK = """kernel weak(A: view[M, K, bf16], C: view[64, 64, f32])
+    grid (1)
+{
+    sA = lds(1, 64, 64, bf16)
+    sB = lds(1, 64, 64, bf16)
+    ta = copy(A[0 : 64, 0 : 64], sA[0])
+    tb = copy(A[0 : 64, 0 : 64], sB[0])
+    waitcnt(vmcnt=3)
+    barrier()
+    C[0 : 64, 0 : 64] = read(sA[0]) @ read(sB[0]).T
+}
+"""
+
+
+def test_a_wait_by_hand_that_is_too_weak(hkc: Run, tmp_path: Path) -> None:
+    """A copy is two instructions: 64x64 bf16 by four wavefronts of 64 lanes of 16 bytes."""
+    (tmp_path / "weak.tile").write_text(WEAK)
+    code, out, err = hkc("compile", "weak.tile", "--arch", "gfx950")
+    assert (code, out) == (2, "")
+    assert not (tmp_path / "weak.hsaco").exists()
+    assert (
+        err
+        == """weak.tile:10:25: error: this read may see bytes that the same wavefront is still copying
+        C[0 : 64, 0 : 64] = read(sA[0]) @ read(sB[0]).T
+                            ^
+  expected: a wait that leaves at most vmcnt=2 in between
+  got: a wait that is too weak
+weak.tile:6:10: note: the copy, of slot 0 of sA
+        ta = copy(A[0 : 64, 0 : 64], sA[0])
+             ^
+weak.tile:8:5: note: this wait is too weak: vmcnt=3 leaves it in flight, vmcnt=2 is enough
+        waitcnt(vmcnt=3)
+        ^
+  hint: put waitcnt(vmcnt=2), or wait(...) on its token, before this read
+"""
+    )
+    (tmp_path / "weak.tile").write_text(WEAK.replace("vmcnt=3", "vmcnt=2"))
+    code, _, err = hkc("compile", "weak.tile", "--arch", "gfx950")
+    assert code == 2 and "vmcnt=0 is enough" in err
+    (tmp_path / "weak.tile").write_text(WEAK.replace("vmcnt=3", "vmcnt=0"))
+    assert hkc("compile", "weak.tile", "--arch", "gfx950")[0] == 0
+
+
+def test_a_dump_is_proved_alone(hkc: Run, tmp_path: Path) -> None:
+    (tmp_path / "right.tile").write_text(WEAK.replace("vmcnt=3", "vmcnt=0"))
+    assert hkc("compile", "right.tile", "--arch", "gfx950", "--dump-ir", "dump")[0] == 0
+    fenced = dumped(tmp_path, "insert-fences.mlir")
+    code, out, _ = hkc("opt", str(fenced), "--passes", "verify-sync")
+    assert code == 0
+    assert out == dumped(tmp_path, "verify-sync.mlir").read_text()
+    (tmp_path / "edited.mlir").write_text(fenced.read_text().replace("vmcnt = 0", "vmcnt = 1"))
+    code, _, err = hkc("opt", "edited.mlir", "--passes", "verify-sync")
+    assert (code, "right.tile:8:5: note: this wait is too weak: vmcnt=1" in err) == (2, True)
+    early = dumped(tmp_path, "insert-buffer-loads.mlir")
+    lines = early.read_text()
+    assert 'tile.wait"' not in lines
+    assert hkc("opt", str(early), "--passes", "verify-sync")[0] == 0
+
+
 def test_one_of_several_kernels(hkc: Run, tmp_path: Path) -> None:
     (tmp_path / "two.tile").write_text(TILE + TILE.replace("kernel scale", "kernel other"))
     code, _, err = hkc("compile", "two.tile")

@@ -353,7 +353,7 @@ def test_what_is_accepted_runs_without_reports(arch: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("arch", ARCHS)
 def test_much_that_is_accepted_runs_without_reports(arch: str) -> None:
-    _random_programs(arch, 400)
+    _random_programs(arch, 300)
 
 
 def _random_programs(arch: str, count: int) -> None:
