@@ -251,6 +251,15 @@ class ExpressionPrinter:
     def _tile_max(self, op: ir.Operation) -> Text:
         return self._extreme(op, "max")
 
+    def _tile_fmin(self, op: ir.Operation) -> Text:
+        return self._extreme(op, "fmin")
+
+    def _tile_fmax(self, op: ir.Operation) -> Text:
+        return self._extreme(op, "fmax")
+
+    def _tile_fma(self, op: ir.Operation) -> Text:
+        return self._extreme(op, "fma")
+
     def _extreme(self, op: ir.Operation, name: str) -> Text:
         return f"{name}({', '.join(self.splat(v, op, CONDITIONAL) for v in op.operands)})", POSTFIX
 

@@ -49,10 +49,21 @@ EXPRESSIONS = frozenset(
                 "lds_read",
             )
         ),
-        *("tile.copy", "tile.lds_write", "tile.reduce", "tile.broadcast", "tile.index"),
+        *(
+            "tile.copy",
+            "tile.lds_write",
+            "tile.fmax",
+            "tile.fmin",
+            "tile.fma",
+            "tile.reduce",
+            "tile.broadcast",
+            "tile.index",
+        ),
     }
 )
-SPLATTED = frozenset(f"tile.{n}" for n in ("add", "sub", "mul", "div", "max", "min", "compare", "select", "store"))
+SPLATTED = frozenset(
+    f"tile.{n}" for n in ("add", "sub", "mul", "div", "max", "min", "fmax", "fmin", "compare", "select", "store")
+)
 STATEMENTS = frozenset(
     {
         *("tile.store", "tile.wait", "tile.waitcnt", "tile.barrier", "arith.constant"),

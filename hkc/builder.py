@@ -56,10 +56,11 @@ from hkc.lang.values import Lds, Scalar, Tile, Token, View, wrap
 minimum = FUNCTIONS["min"]
 maximum = FUNCTIONS["max"]
 exp, exp2, log, log2, sqrt, rsqrt, absolute, tanh, erf, sigmoid, silu, gelu = (FUNCTIONS[n] for n in MATH_NAMES)
+fmin, fmax, fma = (FUNCTIONS[name] for name in ("fmin", "fmax", "fma"))
 row, col, index = (FUNCTIONS[name] for name in ("row", "col", "index"))
 row_index, col_index = (FUNCTIONS[name] for name in ("row_index", "col_index"))
-row_sum, row_prod, row_max, row_min = (FUNCTIONS[f"row_{kind}"] for kind in REDUCTIONS)
-col_sum, col_prod, col_max, col_min = (FUNCTIONS[f"col_{kind}"] for kind in REDUCTIONS)
+row_sum, row_prod, row_max, row_min, row_fmax, row_fmin = (FUNCTIONS[f"row_{kind}"] for kind in REDUCTIONS)
+col_sum, col_prod, col_max, col_min, col_fmax, col_fmin = (FUNCTIONS[f"col_{kind}"] for kind in REDUCTIONS)
 row_argmax, row_argmin, col_argmax, col_argmin = (
     FUNCTIONS[name] for name in ("row_argmax", "row_argmin", "col_argmax", "col_argmin")
 )
@@ -265,6 +266,8 @@ __all__ = [
     "col",
     "col_argmax",
     "col_argmin",
+    "col_fmax",
+    "col_fmin",
     "col_index",
     "col_max",
     "col_min",
@@ -275,6 +278,9 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "fma",
+    "fmax",
+    "fmin",
     "full",
     "gelu",
     "index",
@@ -292,6 +298,8 @@ __all__ = [
     "row",
     "row_argmax",
     "row_argmin",
+    "row_fmax",
+    "row_fmin",
     "row_index",
     "row_max",
     "row_min",

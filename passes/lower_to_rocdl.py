@@ -61,6 +61,7 @@ def _bind_arguments(lowering: Lowering, function: ir.Operation, new: list[ir.Val
 
 def _function_attributes(threads: int, agprs: int | None) -> dict[str, ir.Attribute]:
     passthrough = {
+        "amdgpu-ieee": "false",  # else every fmax first quiets its operands (LLVM AMDGPUUsage, amdgpu-ieee)
         "amdgpu-flat-work-group-size": f"{threads},{threads}",
         "uniform-work-group-size": "true",
     }

@@ -2,7 +2,8 @@
 
 A load that only feeds matmuls becomes an LDS tile. In a loop whose offsets are the loop variable or loop-invariant
 the copies are pipelined over `stages` LDS buffers, and what is not a whole, aligned tile is left to a second loop
-that loads element by element. Any other load is staged where it stands.
+that loads element by element. Any other load is staged where it stands, but for those at the kernel's top level that
+load wide pieces of an operand just as a lane needs them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from hkc.dialect.verify import walk
 from hkc.passes import scalars as s
 from hkc.passes.access import element_alignment, plain_type
 from hkc.passes.invariants import hoist, is_inside
+from hkc.passes.layouts import parse_layout
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.roles import Roles
 from hkc.passes.schedules import SCHEDULES
@@ -55,7 +57,7 @@ def stage_operands(module: ir.Module, roles: Roles, target: Target) -> None:
     loops = pipelined_loops(function)
     pipelined = {load for loads in loops.values() for load in loads}
     for load in matmul_loads(function):
-        if load not in pipelined:
+        if load not in pipelined and not _loaded_once(load, target):
             stage_in_place(load, roles.total, allocate(function, load, 1), target)
     for loop, loads in loops.items():
         check_options(loop, SCHEDULES)
@@ -74,6 +76,13 @@ def pipelined_loops(function: ir.Operation) -> dict[ir.Operation, list[ir.Operat
         if parent.name == "scf.for" and _pipelinable(parent, load):
             loops.setdefault(parent, []).append(load)
     return loops
+
+
+def _loaded_once(load: ir.Operation, target: Target) -> bool:
+    """Whether a load runs once and gets its operand by the widest accesses as it is: LDS would only cost."""
+    type_ = tile_type(load.results[0])
+    wide = parse_layout(type_.layout or "").side_by_side() * type_.dtype.bytes >= target.widest_access
+    return wide and load.parent.operation.name == "func.func"
 
 
 def stage_in_place(load: ir.Operation, waves: int, lds: ir.Value, target: Target) -> None:

@@ -174,6 +174,47 @@ class Min(_Binary):
     name = "tile.min"
 
 
+class FMax(_Binary):
+    """The larger element of floats; the other one where one is NaN."""
+
+    name = "tile.fmax"
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        super().check(op)
+        _needs_float(op, "fmax")
+
+
+class FMin(_Binary):
+    """The smaller element of floats; the other one where one is NaN."""
+
+    name = "tile.fmin"
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        super().check(op)
+        _needs_float(op, "fmin")
+
+
+class Fma(Op):
+    """left * right + addend of floats, rounded once."""
+
+    name = "tile.fma"
+    operands = (operand("left", TILE), operand("right", TILE), operand("addend", TILE))
+    results = (result(TILE),)
+
+    @classmethod
+    def build(cls, left: ir.Value, right: ir.Value, addend: ir.Value) -> ir.Value:
+        return cls.create([left, right, addend], [left.type]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        left, right, addend = (tile_type(v) for v in op.operands)
+        same_type(op, "fma", left, right)
+        same_type(op, "fma", left, addend)
+        _needs_float(op, "fma")
+
+
 class _Unary(Op):
     """Element by element on one float tile."""
 

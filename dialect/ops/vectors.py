@@ -12,7 +12,7 @@ from hkc.dialect.ops.checks import extent, fail
 from hkc.dialect.types import TileType, tile_type
 from hkc.dtypes import DTYPES
 
-REDUCTIONS = ("sum", "prod", "max", "min")
+REDUCTIONS = ("sum", "prod", "max", "min", "fmax", "fmin")
 
 
 def _check_axis(op: ir.Operation, rank: int) -> int:
@@ -28,6 +28,8 @@ def _check_reduction(op: ir.Operation) -> tuple[TileType, int]:
         raise fail(op, "unknown reduction", expected=", ".join(REDUCTIONS), got=get_str(op, "kind"))
     if source.rank != 2:
         raise fail(op, "only a 2-D tile is reduced along an axis", got=str(source))
+    if (get_str(op, "kind") or "").startswith("f") and not source.dtype.is_float:
+        raise fail(op, "NaN is skipped in floats only", expected="a float tile", got=str(source))
     if source.dtype != out.dtype or source.dtype == DTYPES["i1"]:
         raise fail(op, "a reduction keeps a number type", expected=source.dtype.name, got=out.dtype.name)
     return source, _check_axis(op, 2)
@@ -36,7 +38,8 @@ def _check_reduction(op: ir.Operation) -> tuple[TileType, int]:
 class Reduce(Op):
     """The sum, product, maximum or minimum along ``axis``: one element for each row (axis 1) or column (axis 0).
 
-    Sums and products run in any order, of 8- and 16-bit floats in f32; an extreme is NaN if any element is.
+    Sums and products run in any order, of 8- and 16-bit floats in f32; an extreme is NaN if any element is, but fmax
+    and fmin skip NaN.
     """
 
     name = "tile.reduce"

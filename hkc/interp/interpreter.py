@@ -351,6 +351,7 @@ _OPS: dict[str, Callable[[ir.Operation], _Function]] = {
     "tile.full": _full,
     "tile.mma": _plain(tile_ops.mma),
     "tile.transpose": _plain(tile_ops.transpose),
+    "tile.fma": _plain(tile_ops.fma),
     "tile.relayout": _plain(lambda tile: tile),
     "tile.cast": _cast,
     "tile.compare": _compare,

@@ -58,6 +58,8 @@ _FLOAT: dict[str, Callable[..., tuple[Floats, Floats]]] = {
     "prod": _product,
     "max": _extreme(np.max),
     "min": _extreme(np.min),
+    "fmax": _extreme(np.fmax.reduce),
+    "fmin": _extreme(np.fmin.reduce),
 }
 _INT = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
 
@@ -69,7 +71,7 @@ def _reduced(tile: Tile, kind: str, axis: int) -> Tile:
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         bound = np.broadcast_to(tile.bound, tile.value.shape)
         value, error = _FLOAT[kind](tile.value, bound, axis, _wide(tile.dtype))
-        if kind in ("max", "min"):
+        if kind not in ("sum", "prod"):
             return Tile(value, tile.dtype, error if error.any() else None)
         return settle(value, np.where(np.isnan(value), 0.0, error), tile.dtype)
 

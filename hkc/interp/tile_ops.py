@@ -110,6 +110,8 @@ def _extreme(function: Callable[..., np.ndarray]) -> Callable[[Tile, Tile], Tile
 
 BINARY: dict[str, Callable[[Tile, Tile], Tile]] = {
     **{name: _arithmetic(name) for name in _ARITHMETIC},
+    "tile.fmax": _extreme(np.fmax),
+    "tile.fmin": _extreme(np.fmin),
     "tile.max": _extreme(np.maximum),
     "tile.min": _extreme(np.minimum),
 }
@@ -119,8 +121,11 @@ def _sign(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[Tile], Tile
     return lambda source: Tile(function(source.value), source.dtype, source.error)
 
 
-def _monotone(function: Callable[[Floats], Floats], units: float, slope: float = 0.0) -> Callable[[Tile], Tile]:
-    """A monotone function whose machine form is within ``units + slope * |x|`` units in the last place."""
+def _monotone(
+    function: Callable[[Floats], Floats], units: float, slope: float = 0.0, flushed: bool = False
+) -> Callable[[Tile], Tile]:
+    """A monotone function whose machine form is within ``units + slope * |x|`` units in the last place; ``flushed``: it
+    may give zero for results below the normal numbers of f32."""
 
     def apply(source: Tile) -> Tile:
         value = function(source.value)
@@ -136,6 +141,8 @@ def _monotone(function: Callable[[Floats], Floats], units: float, slope: float =
         if source.dtype.mantissa < DTYPES["f32"].mantissa:
             # Computed in f32, then rounded to the narrow type.
             allowed = 0.5 + (allowed + 0.5) * 2.0 ** (source.dtype.mantissa - DTYPES["f32"].mantissa)
+        if flushed:
+            error = error + np.where((value > 0) & (value < 2 * _TINY), _TINY, 0.0)
         return settle(value, error, source.dtype, allowed)
 
     return apply
@@ -174,8 +181,8 @@ def _sigmoid(x: Floats) -> Floats:
 UNARY: dict[str, Callable[[Tile], Tile]] = {
     "tile.neg": _sign(np.negative),
     "tile.abs": _sign(np.abs),
-    "tile.exp": _monotone(np.exp, 3.0, 1.0),
-    "tile.exp2": _monotone(np.exp2, 3.0),
+    "tile.exp": _monotone(np.exp, 3.0, 1.0, flushed=True),
+    "tile.exp2": _monotone(np.exp2, 3.0, flushed=True),
     "tile.log": _monotone(np.log, 3.0),
     "tile.log2": _monotone(np.log2, 3.0),
     "tile.sqrt": _monotone(np.sqrt, 3.0),
@@ -196,6 +203,14 @@ _COMPARISONS: dict[str, Callable[..., np.ndarray]] = {
     "eq": np.equal,
     "ne": np.not_equal,
 }
+
+
+def fma(left: Tile, right: Tile, addend: Tile) -> Tile:
+    """left * right + addend with one rounding."""
+    exact = left.error is None and right.error is None and addend.error is None
+    error = 0.0 if exact else _product_error(left, right, left.bound, right.bound) + addend.bound
+    units = 0.5 if left.dtype.name in ("f32", "f64") else rounding_units(left.dtype)
+    return settle(left.value * right.value + addend.value, error, left.dtype, units)
 
 
 def compare(left: Tile, right: Tile, predicate: str) -> Tile:

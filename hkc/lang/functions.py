@@ -63,6 +63,21 @@ def col_index(rows: Any, columns: Any, /) -> Any:
     return vectors.index(1, rows, columns)
 
 
+def fmax(x: Any, y: Any, /) -> Any:
+    """The larger; where one is NaN the other."""
+    return operations.float_extreme("fmax", x, y)
+
+
+def fmin(x: Any, y: Any, /) -> Any:
+    """The smaller; where one is NaN the other."""
+    return operations.float_extreme("fmin", x, y)
+
+
+def fma(x: Any, y: Any, z: Any, /) -> Any:
+    """x * y + z, rounded once."""
+    return operations.fma(x, y, z)
+
+
 def relu(x: Any, /) -> Any:
     """x where it is positive, else 0."""
     return operations.relu(x)
@@ -77,6 +92,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cdiv": cdiv,
     "min": _fold_left("min"),
     "max": _fold_left("max"),
+    "fmin": fmin,
+    "fmax": fmax,
+    "fma": fma,
     "aligned": memory.aligned,
     "zeros": memory.zeros,
     "full": memory.full,
@@ -109,6 +127,9 @@ USAGE = {
     "cdiv": "cdiv(a, b)",
     "min": "min(x, y)",
     "max": "max(x, y)",
+    "fmin": "fmin(x, y)",
+    "fmax": "fmax(x, y)",
+    "fma": "fma(x, y, z)",
     "aligned": "aligned(A)",
     "zeros": "zeros(rows, columns, dtype) or zeros(length, dtype)",
     "full": "full(value, rows, columns, dtype) or full(value, length, dtype)",

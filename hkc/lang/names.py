@@ -72,6 +72,41 @@ def max(x: Value, y: Value, *more: Value) -> Value:
     raise _outside("max")
 
 
+def fmin(x: Value, y: Value) -> Value:
+    """The smaller of floats, element by element; where one is NaN the other."""
+    raise _outside("fmin")
+
+
+def fmax(x: Value, y: Value) -> Value:
+    """The larger of floats, element by element; where one is NaN the other."""
+    raise _outside("fmax")
+
+
+def fma(x: Value, y: Value, z: Value) -> Value:
+    """x * y + z, rounded once."""
+    raise _outside("fma")
+
+
+def row_fmax(x: Value) -> Value:
+    """The largest element of each row that is not NaN."""
+    raise _outside("row_fmax")
+
+
+def row_fmin(x: Value) -> Value:
+    """The smallest element of each row that is not NaN."""
+    raise _outside("row_fmin")
+
+
+def col_fmax(x: Value) -> Value:
+    """The largest element of each column that is not NaN."""
+    raise _outside("col_fmax")
+
+
+def col_fmin(x: Value) -> Value:
+    """The smallest element of each column that is not NaN."""
+    raise _outside("col_fmin")
+
+
 def aligned(view: Value) -> Value:
     """Whether copies can move the view: unit stride in the last axis, rows and base at multiples of 4 bytes."""
     raise _outside("aligned")

@@ -23,6 +23,8 @@ _TILE_OPS: dict[str, type[Any]] = {
     "*": ops.Mul,
     "/": ops.Div,
     "max": ops.Max,
+    "fmax": ops.FMax,
+    "fmin": ops.FMin,
     "min": ops.Min,
 }
 _MATH: dict[str, type[Any]] = {
@@ -79,6 +81,8 @@ def _tile_binary(operator: str, left: Any, right: Any) -> Tile:
         return Tile(emit(ops.Compare.build, a.ir, b.ir, PREDICATES[operator]))
     if operator == "/" and not a.dtype.is_float:
         raise HkcError("'/' of integer tiles", here(), hint="convert them: x.to(f32)")
+    if operator in ("fmax", "fmin"):
+        _need_float(operator, a)
     return Tile(emit(_TILE_OPS[operator].build, a.ir, b.ir))
 
 
@@ -283,6 +287,26 @@ def math_function(name: str, value: Any) -> Any:
 def relu(value: Any) -> Any:
     """The value where it is positive, else zero."""
     return binary("max", value, 0)
+
+
+def fma(x: Any, y: Any, z: Any) -> Tile:
+    """``x * y + z``, element by element, rounded once."""
+    values = vectors.meet([x, y, z])
+    tiles = [v for v in values if isinstance(v, Tile)]
+    if not tiles:
+        raise HkcError(f"fma of {describe_type(x)}", here(), expected="a tile among its operands")
+    a, b, c = (splat(v, tiles[0].type) for v in values)
+    for other in (b, c):
+        _same_type("fma", a, other)
+    _need_float("fma", a)
+    return Tile(emit(ops.Fma.build, a.ir, b.ir, c.ir))
+
+
+def float_extreme(name: str, left: Any, right: Any) -> Tile:
+    """``fmax`` or ``fmin``: extremes of tiles that skip NaN."""
+    if not any(isinstance(v, Tile | Spread) for v in (left, right)):
+        raise HkcError(f"{name} of {describe_type(left)}", here(), expected="a tile", hint=f"use {name[1:]}(x, y)")
+    return binary(name, left, right)
 
 
 def where(test: Any, then: Any, otherwise: Any) -> Any:

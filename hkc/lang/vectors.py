@@ -16,6 +16,10 @@ def reduce(kind: str, axis: int, value: Any, /) -> Tile:
     name = f"{'row' if axis else 'col'}_{kind}"
     if not isinstance(value, Tile) or value.type.rank != 2:
         raise HkcError(f"{name} of {describe_type(value)}", here(), expected="a 2-D tile")
+    if kind in ("fmax", "fmin") and not value.dtype.is_float:
+        raise HkcError(
+            f"{name} of {describe_type(value)}", here(), expected="floats", hint=f"use {name.replace('_f', '_')}"
+        )
     if value.dtype == I1:
         raise HkcError(f"{name} of {describe_type(value)}", here(), hint="where(c, 1, 0) makes numbers of conditions")
     return Tile(emit(ops.Reduce.build, value.ir, kind, axis))

@@ -7,7 +7,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from mlir import ir
-from mlir.dialects import arith, vector
+from mlir.dialects import arith, llvm, vector
 
 from hkc.dialect import ops
 from hkc.dialect.irdl import get_ints, get_str
@@ -34,11 +34,13 @@ _BINARY: dict[str, tuple[type, type | None]] = {
     ops.Div.name: (arith.DivFOp, None),
     ops.Max.name: (arith.MaximumFOp, arith.MaxSIOp),
     ops.Min.name: (arith.MinimumFOp, arith.MinSIOp),
+    ops.FMax.name: (llvm.MaxNumOp, None),  # arith's own are expanded to comparisons
+    ops.FMin.name: (llvm.MinNumOp, None),
 }
+# A product and the sum it goes into may round once: no less exact, and one instruction.
+_CONTRACTED = (ops.Add.name, ops.Sub.name, ops.Mul.name)
 # Tile op -> LLVM intrinsic, on f32 (narrower floats are widened first).
 _INTRINSIC = {
-    ops.Exp.name: "llvm.intr.exp",
-    ops.Exp2.name: "llvm.intr.exp2",
     ops.Log.name: "llvm.intr.log",
     ops.Log2.name: "llvm.intr.log2",
     ops.Sqrt.name: "llvm.intr.sqrt",
@@ -62,7 +64,26 @@ def binary(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     build = on_float if type_.dtype.is_float else on_int
     if build is None:
         raise InternalError(f"{op.name} on {type_}")
-    return [build(a, b).result for a, b in zip(left, right, strict=True)]
+    made = [build(a, b) for a, b in zip(left, right, strict=True)]
+    if op.name in _CONTRACTED and type_.dtype.is_float:
+        for inner in made:
+            inner.operation.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<contract>")
+    return [inner.result for inner in made]
+
+
+def fma(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    type_, left = d.fragments(op.operands[0])
+    triples = zip(left, *(d.get(v) for v in list(op.operands)[1:]), strict=True)
+    return [_fused(*triple, type_.dtype) for triple in triples]
+
+
+def _fused(a: ir.Value, b: ir.Value, c: ir.Value, dtype: DType) -> ir.Value:
+    """In f32 for bf16, which has no instruction: the product of two is exact there, so the sum rounds once, then to
+    bf16."""
+    if dtype.name != "bf16":
+        return ir.Operation.create("llvm.intr.fma", results=[a.type], operands=[a, b, c]).result
+    wide = [arith.ExtFOp(vector_type(length(v), DTYPES["f32"]), v).result for v in (a, b, c)]
+    return arith.TruncFOp(a.type, _fused(*wide, DTYPES["f32"])).result
 
 
 def _widened(values: list[ir.Value], dtype: DType, apply: Callable[[ir.Value], ir.Value]) -> list[ir.Value]:
@@ -265,6 +286,7 @@ HANDLERS: dict[str, Handler] = {
     ops.Select.name: select,
     ops.Full.name: full,
     ops.Transpose.name: transpose,
+    ops.Fma.name: fma,
     ops.Relayout.name: relayout,
     ops.Cast.name: cast,
     ops.Mma.name: mma,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlir import ir
-from mlir.dialects import arith
+from mlir.dialects import arith, llvm
 
 from hkc.dialect.irdl import get_int, get_str
 from hkc.dialect.ops import Broadcast, Index, LaneSwap, Reduce, ReduceParts
@@ -25,6 +25,8 @@ _COMBINE: dict[str, tuple[type, type]] = {
     "prod": (arith.MulFOp, arith.MulIOp),
     "max": (arith.MaximumFOp, arith.MaxSIOp),
     "min": (arith.MinimumFOp, arith.MinSIOp),
+    "fmax": (llvm.MaxNumOp, arith.MaxSIOp),  # arith's own are expanded to comparisons
+    "fmin": (llvm.MinNumOp, arith.MinSIOp),
 }
 
 

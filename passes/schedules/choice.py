@@ -142,7 +142,10 @@ def candidate_grids(name: str, loop: GemmLoop, target: Target) -> Iterator[Grid]
     """Grids of computing wavefronts for a schedule, best first."""
     counts = TRAITS[name].counts or range(usual_count(loop.m * loop.n, target), 0, -1)
     for count in counts:
-        yield from grids_of(count, loop.m, loop.n)
+        grids = grids_of(count, loop.m, loop.n)
+        if loop.whole is not None:
+            grids.sort(key=lambda grid: grid[loop.whole or 0])
+        yield from grids
 
 
 def _grid_misfit(name: str, loop: GemmLoop, grid: Grid, shape: MfmaShape) -> Misfit | None:

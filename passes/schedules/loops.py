@@ -10,7 +10,7 @@ from mlir import ir
 from hkc.dialect.irdl import get_int, get_str
 from hkc.dialect.locations import span_of
 from hkc.dialect.ops import Load, Mma, Transpose
-from hkc.dialect.types import LdsType, tile_type
+from hkc.dialect.types import LdsType, TileType, tile_type, try_parse_type
 from hkc.dtypes import DType
 from hkc.errors import HkcError
 
@@ -31,7 +31,8 @@ class GemmLoop:
     ``m``, ``n``, ``k`` are of its largest matmul; ``operands`` the LDS tiles that one iteration reads, left one first;
     ``misfit`` says what keeps it from being a plain ``acc += a @ b`` (None if it is one); ``alone`` that it stands at
     the kernel's top level and no other loop uses LDS or barriers; ``lds_taken`` the bytes of LDS that the rest of the
-    kernel uses.
+    kernel uses; ``whole`` the axis of the accumulators that wavefronts had better not share, since another matmul sums
+    over it.
     """
 
     m: int
@@ -42,6 +43,7 @@ class GemmLoop:
     misfit: str | None = None
     alone: bool = True
     lds_taken: int = 0
+    whole: int | None = None
 
     @property
     def bytes(self) -> int:
@@ -86,7 +88,33 @@ def describe_loop(loop: ir.Operation, loads: list[ir.Operation], alone: bool, ld
     dtype = tile_type(used[0].operands[0]).dtype
     # The left operand first, whatever the order of the loads.
     ordered = sorted(loads, key=lambda load: _side(load.results[0]))
-    return GemmLoop(m, n, k, dtype, tuple(map(slot_type, ordered)), _misfit(loop, loads, matmuls), alone, lds_taken)
+    slots, misfit = tuple(map(slot_type, ordered)), _misfit(loop, loads, matmuls)
+    return GemmLoop(m, n, k, dtype, slots, misfit, alone, lds_taken, _summed_over(matmuls))
+
+
+def _summed_over(matmuls: list[ir.Operation]) -> int | None:
+    """The axis of an accumulator that another matmul sums over: columns where it becomes the left operand."""
+    made = set(matmuls)
+    for op in matmuls:
+        for index in (0, 1):
+            if _made_of(op.operands[index], made):
+                return 1 - index
+    return None
+
+
+def _made_of(value: ir.Value, matmuls: set[ir.Operation]) -> bool:
+    """Whether a tile is computed from a matmul's result in the same iteration."""
+    op = None if isinstance(value, ir.BlockArgument) else value.owner.operation
+    if op is None or not op.name.startswith(("tile.", "scf.if")):
+        return False
+    ends = [list(region.blocks[0].operations)[-1].operation for region in op.regions if len(region.blocks)]
+    sources = [v for source in (op, *ends) for v in source.operands if _is_matrix(v)]
+    return op in matmuls or any(_made_of(v, matmuls) for v in sources)
+
+
+def _is_matrix(value: ir.Value) -> bool:
+    type_ = try_parse_type(value.type)
+    return isinstance(type_, TileType) and type_.rank == 2
 
 
 def _side(value: ir.Value) -> int:

@@ -182,6 +182,7 @@ class Generator:
             f"({self.expression((shape, self.pick(DTYPES)), visible, depth - 1)}).to({dtype})",
         ]
         if dtype != "i32":
+            options += [f"fmax({a}, {scalar[dtype]})", f"fma({a}, {b}, {scalar[dtype]})"]
             options += [f"-({a})", f"{self.pick(MATH)}({a})", f"({a}) / ({b})"]
         options += self.lines(shape, dtype, a, visible)
         if len(shape) == 2:

@@ -262,7 +262,19 @@ def test_functions_outside_of_kernels(name: str) -> None:
     assert names.language_name(getattr(hk, name)) == name
     if name == "cdiv":
         return
-    counts = {"write": 2, "where": 3, "row_index": 2, "col_index": 2, "copy": 2, "lds": 4, "min": 2, "max": 2}
+    counts = {
+        "write": 2,
+        "where": 3,
+        "row_index": 2,
+        "fmin": 2,
+        "fmax": 2,
+        "fma": 3,
+        "col_index": 2,
+        "copy": 2,
+        "lds": 4,
+        "min": 2,
+        "max": 2,
+    }
     none = ("wave", "barrier", "wait", "waitcnt", "zeros")
     with pytest.raises(HkcError, match=f"hk\\.{name} was called by Python itself"):
         getattr(hk, name)(*[1] * counts.get(name, int(name not in none)))

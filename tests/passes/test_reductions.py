@@ -91,6 +91,28 @@ def test_a_line_with_nan_has_a_nan_extreme_at_its_first(arch: str, tmp_path: Any
 
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_extremes_that_skip_nan_and_one_rounding(arch: str, tmp_path: Any) -> None:
+    text = """\
+kernel f(X: view[M, N, f32], Y: view[M, N, f32], R: view[M, f32], C: view[N, f32], Z: view[M, N, f32]) grid (1)
+{
+    x = X[0 : 16, 0 : 64]
+    y = Y[0 : 16, 0 : 64]
+    R[0 : 16] = row_fmax(x)
+    C[0 : 64] = col_fmin(x)
+    Z[0 : 16, 0 : 64] = fmax(x, fma(y, y, -1.0))
+}
+"""
+    x, y = np.random.default_rng(3).standard_normal((2, 16, 64)).astype(np.float32)
+    x[2, 7], x[5], x[:, 9] = np.nan, np.nan, np.nan
+    rows, columns, z = np.zeros(16, np.float32), np.zeros(64, np.float32), np.zeros((16, 64), np.float32)
+    kernel(tmp_path, text)(x, y, rows, columns, z, device=f"emulator:{arch}")
+    assert np.array_equal(rows, np.fmax.reduce(x, 1), equal_nan=True)
+    assert np.array_equal(columns, np.fmin.reduce(x, 0), equal_nan=True)
+    once = (y.astype(np.float64) ** 2 - 1).astype(np.float32)
+    assert np.array_equal(z, np.fmax(x, once))
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
 @pytest.mark.parametrize(("m", "n"), [(16, 64), (5, 3), (33, 63), (1, 1)])
 @pytest.mark.parametrize(("bm", "bn"), [(16, 64), (1, 64), (4, 128)])
 def test_softmax(arch: str, m: int, n: int, bm: int, bn: int, tmp_path: Any) -> None:
