@@ -53,7 +53,8 @@ def may_be_wide(view: ir.Value, offsets: list[ir.Value], type_: TileType) -> ir.
         offset = s.known(at)
         fine.append(s.holds("sge", offset, 0))
         if axis == last:
-            fine.append(s.compare("sle", s.add(offset, extent), Dim.build(view, axis)))
+            # Not offset + extent <= size: that sum may have more than 31 bits.
+            fine.append(s.compare("sle", offset, s.sub(Dim.build(view, axis), extent)))
             if align > 1:
                 fine.append(s.holds("eq", s.bits(offset, 0, align.bit_length() - 1), 0))
     return s.both(fine)

@@ -106,7 +106,7 @@ class Pipeline(ABC):
                 if offset == self.variable:
                     last = s.smin(last, s.sub(Dim.build(staged.view, axis), extent))
                 elif axis == 1:
-                    fine.append(s.compare("sle", s.add(offset, extent), Dim.build(staged.view, axis)))
+                    fine.append(s.compare("sle", offset, s.sub(Dim.build(staged.view, axis), extent)))
                 fine.append(s.holds("sge", start, 0))
                 if axis == 1 and align > 1:
                     fine.append(s.holds("eq", s.bits(start, 0, align.bit_length() - 1), 0))
