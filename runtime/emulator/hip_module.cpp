@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -58,8 +59,10 @@ hipError_t load(hipModule_t* module, const void* bytes, size_t size) {
 HIP_API hipError_t hipModuleLoad(hipModule_t* module, const char* path) {
     return guarded([&] {
         if (module == nullptr || path == nullptr) return finish(hipErrorInvalidValue);
-        std::ifstream file(path, std::ios::binary);
-        if (!file) return finish(hipErrorFileNotFound, std::string("cannot read ") + path);
+        std::error_code ignored;  // a device or a pipe may have no end
+        std::ifstream file;
+        if (std::filesystem::is_regular_file(path, ignored)) file.open(path, std::ios::binary);
+        if (!file.is_open()) return finish(hipErrorFileNotFound, std::string("cannot read ") + path);
         const std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
                                       std::istreambuf_iterator<char>());
         return load(module, bytes.data(), bytes.size());

@@ -430,6 +430,8 @@ def test_libraries(device: Device, code: bytes, hip: Hip, tmp_path: Path) -> Non
     path = tmp_path / "code.hsaco"
     path.write_bytes(code)
     none = (None, None, 0, None, None, 0)
+    for other in (tmp_path, tmp_path / "none", "/dev/zero"):
+        assert hip("hipModuleLoad", byref(library), str(other).encode()) == 301
     assert hip("hipSetDevice", device.ordinal) == 0
     assert hip("hipLibraryLoadFromFile", byref(library), str(path).encode(), *none) == 0
     assert hip("hipLibraryGetKernelCount", byref(count), library) == 0
