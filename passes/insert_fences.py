@@ -48,15 +48,17 @@ def _hosts(region: Region) -> Iterable[tuple[ir.Operation, ir.Operation]]:
             yield from _hosts(inner)
 
 
-def _merge(walker: Walker) -> None:
-    """One wait and one barrier in place of two waits with a barrier after the second."""
-    found = walker.found
+def _merge(walker: Walker) -> bool:
+    """One wait and one barrier in place of two waits with a barrier after the second; whether there were any."""
+    found, merged = walker.found, False
     for op, host in _hosts(walker.program.body):
         fence = found.fences.get(op, Fence())
         if op.name != Barrier.name and fence.barrier and not fence.tokens:
             found.fences[host] = found.fences.get(host, Fence()) | Fence(lgkm=fence.lgkm)
             del found.fences[op]
             found.barriers.add(host)
+            merged = True
+    return merged
 
 
 def _write_fences(walker: Walker) -> None:
@@ -77,9 +79,9 @@ def insert_fences(module: ir.Module, target: Target) -> None:
     walker = Walker(kernel_of(module), target)
     while not _follow(walker):
         pass
-    _merge(walker)
-    while not _follow(walker):
-        pass
+    if _merge(walker):
+        while not _follow(walker):
+            pass
     _drop_needless(walker)
     _write_fences(walker)
 
@@ -96,7 +98,8 @@ def _follow(walker: Walker) -> bool:
 def _drop_needless(walker: Walker) -> None:
     """Takes back each fence that those added after it have made needless."""
     found = walker.found
-    for op in [*found.barriers, *(o for o, fence in found.fences.items() if fence.barrier)]:
+    added = [*found.barriers, *(o for o, fence in found.fences.items() if fence.barrier)]
+    for op in added:
         fences, barriers = dict(found.fences), set(found.barriers)
         if op in barriers:
             found.barriers.discard(op)
@@ -104,4 +107,5 @@ def _drop_needless(walker: Walker) -> None:
             found.fences[op] = Fence(False, False, fences[op].tokens)
         if not _follow(walker):
             found.fences, found.barriers = fences, barriers
-    _follow(walker)
+    if added:
+        _follow(walker)

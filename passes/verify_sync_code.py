@@ -36,11 +36,12 @@ class Arg:
 
 @dataclass(eq=False, slots=True)
 class Eval:
-    """Computes a scalar."""
+    """Computes a scalar. One that lasts keeps what a branch on it has decided."""
 
     result: int
     function: Function | None
     operands: tuple[Arg, ...]
+    lasts: bool
 
 
 @dataclass(eq=False, slots=True)
@@ -199,6 +200,8 @@ class Coder:
 
     def _code(self, index: int, role: Role) -> list[Step]:
         self.role, self.steps, self.index = role, [], index
+        # Inside a branch that only some roles take; inside a condition in one; inside a loop without barriers.
+        self.in_role = self.skipped = self.loose = False
         self._region(self.program.body)
         self.steps.append(End())
         for step in self.steps:
@@ -211,8 +214,10 @@ class Coder:
     def arg(self, number: int) -> Arg:
         return Arg(self.same.get(number, number), self.role.known.get(number))
 
-    def _key(self, kind: str, args: tuple[Arg, ...]) -> Key:
-        own = any(a.number in self.by_wave and a.constant is None for a in args)
+    def _key(self, kind: str, args: tuple[Arg, ...], loose: bool = False) -> Key:
+        open_ = [a.number for a in args if a.constant is None]
+        # Values that vary are the same in all roles only where each role comes by equally often.
+        own = loose or any(v in self.by_wave or (self.skipped and v not in self.same) for v in open_)
         names = tuple(a.number if a.constant is None else ("is", a.constant) for a in args)
         return (kind, names, self.index) if own else (kind, names)
 
@@ -225,7 +230,9 @@ class Coder:
             elif node.orders:
                 self._order(node)
             elif len(node.results) == 1 and node.results[0] not in self.role.known:
-                self.steps.append(Eval(node.results[0], node.evaluate, tuple(map(self.arg, node.operands))))
+                [result] = node.results
+                operands = tuple(map(self.arg, node.operands))
+                self.steps.append(Eval(self.arg(result).number, node.evaluate, operands, result in self.same))
 
     def _loop(self, node: Node) -> None:
         [body] = node.regions
@@ -233,9 +240,12 @@ class Coder:
         low, high, step, *initial = map(self.arg, node.operands)
         self.steps += [Enter(variable, (low, high, step)), Move(tuple(zip(carried, initial, strict=True)))]
         at = len(self.steps)
-        head = Head(node.op, variable, high, 0, self._key(FOR, (low, high, step)))
+        # In a loop without barriers a role may run ahead of the others without end, so each decides for itself.
+        loose, self.loose = self.loose, self.loose or all(n.name != Barrier.name for n in nodes_of(body))
+        head = Head(node.op, variable, high, 0, self._key(FOR, (low, high, step), self.loose))
         self.steps.append(head)
         self._region(body)
+        self.loose = loose
         inside = {v for n in nodes_of(body) for v in (*n.results, *(a for r in n.regions for a in r.arguments))}
         moves = tuple(zip(carried, map(self.arg, body.yields), strict=True))
         self.steps += [Move(moves, tuple(inside)), Again(variable, step, at)]
@@ -245,9 +255,12 @@ class Coder:
     def _branch(self, node: Node) -> None:
         condition = self.arg(node.operands[0])
         if condition.constant is not None:
+            inside, self.in_role = self.in_role, self.in_role or node.operands[0] in self.by_wave
             self._arm(node, node.regions[0 if condition.constant else 1])
+            self.in_role = inside
             return
-        branch = Branch(condition, 0, self._key(IF, (condition,)))
+        branch = Branch(condition, 0, self._key(IF, (condition,), self.loose and condition.number not in self.same))
+        skipped, self.skipped = self.skipped, self.skipped or self.in_role or condition.number in self.by_wave
         self.steps.append(branch)
         self._arm(node, node.regions[0])
         over = Jump(0)
@@ -255,6 +268,7 @@ class Coder:
         branch.otherwise = len(self.steps)
         self._arm(node, node.regions[1])
         over.to = len(self.steps)
+        self.skipped = skipped
 
     def _arm(self, node: Node, region: Region) -> None:
         self._region(region)

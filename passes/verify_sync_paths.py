@@ -64,8 +64,10 @@ class Follower:
         """Takes one step; the other ways to go on, if it is a decision that is open."""
         st.at += 1
         if isinstance(step, Eval):
-            if step.function is not None:
-                st.values[step.result] = step.function([st.get(a) for a in step.operands])
+            function = step.function
+            value = function([st.get(a) for a in step.operands]) if function else None
+            if value is not None or not step.lasts:
+                st.values[step.result] = value
         elif isinstance(step, Access):
             self._access(step, st)
         elif isinstance(step, Waits):

@@ -227,6 +227,39 @@ def test_roles_that_hand_over() -> None:
     assert "still copying (wavefronts 2 and " in fault(*late).message
 
 
+def test_roles_decide_alike_only_as_often_as_they_come_by() -> None:
+    """Both loops run alike in one iteration, but the first role leaves out some."""
+    inner = ["for j in range(0, last, 64) {", "    barrier()", "}"]
+    both = [
+        "for k in range(0, K, 64) {",
+        "last = M - k",
+        "if wave() < 2 {",
+        *inner,
+        "} else {",
+        *inner,
+        "}",
+        "barrier()",
+        "}",
+    ]
+    assert verdict(hand(*both)) is None
+    some = [*both[:3], "if N > k {", *inner, "}", *both[6:]]
+    assert "the same number of barriers" in fault(*some).message
+
+
+def test_a_role_may_run_ahead_where_there_are_no_barriers() -> None:
+    ready = [COPY.format(0), "waitcnt(vmcnt=0)", "barrier()"]
+    lines = ["for k in range(0, K, 64) {", USE.format(0, 0), "}", "if wave() < 2 {", "    barrier()", "} else {"]
+    assert verdict(hand(*ready, *lines, "    barrier()", "}")) is None
+
+
+def test_values_that_differ_between_iterations_decide_anew() -> None:
+    fill = [f"    {COPY.format(0)}", "    waitcnt(vmcnt=0)"]
+    body = ["full = K - k > M", "if full {", *fill, "}", "barrier()", "if full {", USE.format(0, 0), "}", "barrier()"]
+    assert verdict(hand("for k in range(0, K, 64) {", *body, "}")) is None
+    late = ["full = K - k > M", "if full {", USE.format(0, 0), "}", "barrier()", "if full {", *fill, "}", "barrier()"]
+    assert "before anything was written" in fault("for k in range(0, K, 64) {", *late, "}").message
+
+
 ROTATING = """slot = 0
 {0}
 waitcnt(vmcnt=0)
