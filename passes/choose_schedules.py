@@ -3,7 +3,8 @@
 What the program asks for is kept, or is an error at the loop that names the nearest thing that works; the rest is
 chosen from the tile, the types and the target (``schedules/choice.py``). It comes first, since the MFMA shape, and so
 every layout, follows the schedule. A loop then carries `tile.schedule`, `tile.stages` and `tile.wave_grid` (rows and
-columns of computing wavefronts, and load waves).
+columns of computing wavefronts, and load waves), the kernel `tile.occupancy` (wavefronts a SIMD to leave registers
+for).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from hkc.dialect.types import lds_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.rebuild import function_of, kernel_of
+from hkc.passes.register_budget import OCCUPANCY
 from hkc.passes.remarks import add_remark
-from hkc.passes.schedules.choice import AUTO, TRAITS, Asked, Misfit, choose, mfma_shape, nearest, smaller
+from hkc.passes.schedules.choice import AUTO, TRAITS, Asked, Misfit, choose, mfma_shape, nearest, occupancy, smaller
 from hkc.passes.schedules.loops import (
     LOAD_WAVES,
     SCHEDULE,
@@ -67,6 +69,9 @@ def _choose(module: ir.Module, op: ir.Operation, loop: GemmLoop, grid: Grid | No
     op.attributes[SCHEDULE] = ir.StringAttr.get(plan.schedule)
     op.attributes[STAGES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), plan.stages)
     op.attributes[WAVE_GRID] = ir.DenseI64ArrayAttr.get([*plan.waves, plan.load_waves])
+    function = function_of(op)
+    least = min(get_int(function, OCCUPANCY) or target.max_waves_per_simd, occupancy(loop, plan, target))
+    function.attributes[OCCUPANCY] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), least)
     add_remark(module, choice.text(), span_of(op))
     return plan.waves
 

@@ -19,6 +19,7 @@ from hkc.dialect.types import ViewType, try_parse_type
 from hkc.passes import scalars as s
 from hkc.passes.lane_lowering import Lowering, ViewParts, pointer_type
 from hkc.passes.rebuild import body_of, kernel_of
+from hkc.passes.register_budget import OCCUPANCY
 from hkc.passes.roles import roles_of
 from hkc.passes.schedules.pipeline import AGPRS
 from hkc.targets import Target
@@ -59,14 +60,13 @@ def _bind_arguments(lowering: Lowering, function: ir.Operation, new: list[ir.Val
             lowering.values[argument], new = [new[0]], new[1:]
 
 
-def _function_attributes(threads: int, agprs: int | None) -> dict[str, ir.Attribute]:
+def _function_attributes(threads: int, wishes: dict[str, int]) -> dict[str, ir.Attribute]:
     passthrough = {
         "amdgpu-ieee": "false",  # else every fmax first quiets its operands (LLVM AMDGPUUsage, amdgpu-ieee)
         "amdgpu-flat-work-group-size": f"{threads},{threads}",
         "uniform-work-group-size": "true",
     }
-    if agprs is not None:
-        passthrough["amdgpu-agpr-alloc"] = str(agprs)
+    passthrough |= {name: str(value) for name, value in wishes.items()}
     pairs = [ir.ArrayAttr.get([ir.StringAttr.get(k), ir.StringAttr.get(v)]) for k, v in passthrough.items()]
     return {
         "rocdl.kernel": ir.UnitAttr.get(),
@@ -77,7 +77,9 @@ def _function_attributes(threads: int, agprs: int | None) -> dict[str, ir.Attrib
 def lower_to_rocdl(module: ir.Module, target: Target) -> None:
     """Lowers the kernel (see the module's text)."""
     old = kernel_of(module)
-    agprs = get_int(old, AGPRS)
+    # Ours, and what LLVM calls them.
+    asked = (("amdgpu-agpr-alloc", get_int(old, AGPRS)), ("amdgpu-waves-per-eu", get_int(old, OCCUPANCY)))
+    wishes = {name: value for name, value in asked if value is not None}
     threads = roles_of(old).total * target.wavefront
     name = ir.StringAttr(old.attributes["sym_name"]).value
     attributes = {key: old.attributes[key] for key in ("tile.grid",) if key in old.attributes}
@@ -95,5 +97,5 @@ def lower_to_rocdl(module: ir.Module, target: Target) -> None:
     module.operation.attributes["llvm.data_layout"] = ir.StringAttr.get(DATA_LAYOUT)
     PassManager.parse(UPSTREAM, module.context).run(module.operation)
     # rocdl.kernel is only allowed on an llvm.func.
-    for key, value in (_function_attributes(threads, agprs) | attributes).items():
+    for key, value in (_function_attributes(threads, wishes) | attributes).items():
         kernel_of(module).attributes[key] = value

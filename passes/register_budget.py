@@ -12,6 +12,8 @@ from hkc.passes.schedules.loops import GemmLoop, Grid
 from hkc.passes.staged import goes_direct
 from hkc.targets import MfmaShape, Target
 
+# Kernel attribute: wavefronts a SIMD that are to be resident, and so how many registers each may take.
+OCCUPANCY = "tile.occupancy"
 REGISTER = 4  # bytes of a lane's VGPR
 # Lane and wavefront offsets, LDS addresses and what LLVM keeps besides: most seen over the tiles of the GEMM example.
 ADDRESSES = 24

@@ -31,6 +31,7 @@ PAIRED_WAVES = 8  # two a SIMD
 # MFMA cycles of one ping-pong phase that are worth its two barriers: 16 of 16x16x32, as in HipKittens' kernel.
 PHASE_CYCLES = 256
 WANTED_GROUPS = 2  # workgroups a compute unit that deeper buffers should leave room for
+SLACK = 1.5  # registers that LLVM takes for those planned: at most 1.47 seen where half of the file is planned
 TILES = (16, 32, 64, 128, 256)  # extents to propose where the program's do not work
 
 
@@ -271,6 +272,15 @@ def plan_schedule(name: str, loop: GemmLoop, asked: Asked, target: Target) -> Pl
             misfits.append(plan)
     # What a grid that divides the tile lacks says more than that others do not divide it.
     return next((m for m in misfits if m.got != loop.tile), misfits[-1])
+
+
+def occupancy(loop: GemmLoop, plan: Plan, target: Target) -> int:
+    """Wavefronts a SIMD that LLVM is to leave registers for: those of one workgroup, or of two where LDS has room and
+    the plan is so far below what each then gets that LLVM's own use can't undo it."""
+    one = waves_a_simd(plan.waves[0] * plan.waves[1] + plan.load_waves, target)
+    shared = target.vgprs_per_lane // (WANTED_GROUPS * one)
+    roomy = plan.registers.total * SLACK <= shared and _groups(loop, plan, target) >= WANTED_GROUPS
+    return WANTED_GROUPS * one if roomy else one
 
 
 def _idle(plan: Plan, loop: GemmLoop, target: Target) -> str | None:

@@ -386,3 +386,21 @@ def test_a_fault_of_hkc_itself_is_exit_3(hkc: Run, tile_file: Path, monkeypatch:
     saved = Path(err.rpartition("the traceback is in ")[2].strip())
     assert "Traceback" in saved.read_text()
     saved.unlink()
+
+
+@pytest.mark.parametrize(
+    ("definitions", "words"),
+    [
+        (["SCHEDULE=zigzag"], ["unknown schedule 'zigzag'", "expected: auto or "]),
+        (["BM=256", "BN=256", "STAGES=4"], ["4 stages need 262144 bytes of LDS", "hint: stages=2"]),
+        (["BM=16", "BN=16", "SCHEDULE=pingpong"], ["16x16 does not divide over", "hint: a tile of "]),
+    ],
+)
+def test_a_schedule_that_does_not_fit(hkc: Run, definitions: list[str], words: list[str]) -> None:
+    gemm = Path(__file__).parents[2] / "examples" / "01_gemm.tile"
+    options = [word for definition in definitions for word in ("-D", definition)]
+    code, out, err = hkc("compile", str(gemm), "--arch", "gfx950", *options, "-o", "x.hsaco")
+    line = 1 + next(i for i, row in enumerate(gemm.read_text().splitlines()) if "for k in range" in row)
+    assert (code, out) == (2, "")
+    assert f"01_gemm.tile:{line}:5: error: " in err
+    assert all(word in err for word in words), err

@@ -255,3 +255,19 @@ def test_a_kernel_that_spills_is_an_error_at_its_line(make: Make) -> None:
     assert caught.value.span.line == 2
     assert "smaller" in (caught.value.hint or "")
     assert any("x (256x256 f32 tile" in note for note, _ in caught.value.notes)
+
+
+@pytest.mark.parametrize(
+    ("arch", "definitions", "waves"),
+    [
+        ("gfx950", {"BM": 128, "BN": 128}, 2),  # two workgroups of four wavefronts fit LDS and registers
+        ("gfx942", {"BM": 128, "BN": 128}, 1),  # LDS holds one
+        ("gfx950", {"BM": 256, "BN": 256}, 2),  # one workgroup of eight
+        ("gfx950", {"BM": 128, "BN": 128, "SCHEDULE": "producer_consumer"}, 2),
+    ],
+)
+def test_registers_are_left_for_the_planned_occupancy(
+    make: Make, gemm: str, arch: str, definitions: dict[str, object], waves: int
+) -> None:
+    module = make(gemm, arch, "lower-to-rocdl", **definitions)
+    assert f'["amdgpu-waves-per-eu", "{waves}"]' in str(kernel_of(module).attributes["passthrough"])
