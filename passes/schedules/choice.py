@@ -3,11 +3,21 @@
 Everything here is a function of the loop, what the program asks for, and the target. :func:`plan_schedule` tells
 whether one schedule applies, :func:`choose` picks one.
 
-The order of preference follows instruction counts. Of a 256x256x64 step of bf16 and a wavefront, what is neither MFMA
-nor LDS read nor copy, for each MFMA: on gfx950 0.61 with ping-pong and 0.83 with uniform, on gfx942 0.24 with ping-pong
-(uniform does not fit its LDS). For 64x64x64 a phase of ping-pong would hold two MFMA for two barriers, so it needs a
-minimum of work. Load wavefronts issue no MFMA and take registers from those that do (arXiv 2511.08083, table 2: 893 to
-1278 against 1610 TFLOPS), so `producer_consumer` is for programs that ask for it.
+The order of preference follows instruction counts: those of a workgroup and a K step of 64 (bf16, nt) that are neither
+MFMA nor LDS read nor copy, and all, in thousands.
+
+              gfx950 256x256   128x256      128x128       64x64       gfx942 256x256   128x256      128x128
+pingpong         0.21  0.98   0.21 0.64    0.21 0.47    0.11 0.19     0.25  1.59      0.25 0.98    0.25 0.66
+interleave       0.10  0.55   0.08 0.35    0.07 0.23    0.05 0.12     0.11  0.88      0.08 0.53    0.08 0.34
+uniform          0.34  1.10   0.16 0.56    0.14 0.36    0.13 0.21     0.17  1.52*     0.08 0.79*   0.14 0.52
+                                                                     (* one stage: its copies overlap with nothing)
+
+So `interleave` comes before `uniform` where a wavefront has enough MFMA in a K step to hide its own copies and reads;
+with less, workgroups on a compute unit hide each other's, as `uniform` leaves room for. Where four wavefronts can't
+hold the accumulators in their share of registers, eight do, and `pingpong` hides the memory half of one behind the compute
+half of the other; it is the one that was measured to be fastest on hardware at 256x256 (arXiv 2511.08083, table 2: 1610
+TFLOPS). Load wavefronts issue no MFMA and take registers from those that do (the same table: 893 to 1278 TFLOPS), so
+`producer_consumer` is for programs that ask for it.
 """
 
 from __future__ import annotations
@@ -28,10 +38,11 @@ from hkc.targets import MfmaShape, Target
 ACCUMULATOR_REGISTERS = 128
 USUAL_WAVES = 4  # of a workgroup: one a SIMD
 PAIRED_WAVES = 8  # two a SIMD
-# MFMA cycles of one ping-pong phase that are worth its two barriers: 16 of 16x16x32, as in HipKittens' kernel.
-PHASE_CYCLES = 256
+# MFMA cycles of a wavefront's K step that hide its own copies and LDS reads: of 128x256x64 on gfx950.
+STEP_CYCLES = 1024
 WANTED_GROUPS = 2  # workgroups a compute unit that deeper buffers should leave room for
 SLACK = 1.5  # registers that LLVM takes for those planned: at most 1.47 seen where half of the file is planned
+LEANER = "has fewer instructions beside its MFMA"
 TILES = (16, 32, 64, 128, 256)  # extents to propose where the program's do not work
 
 
@@ -106,9 +117,9 @@ class Traits:
 
 TRAITS: dict[str, Traits] = {
     "pingpong": Traits((2, 2), Held(0.5, 1.0, 1.0, by_stage=False), (PAIRED_WAVES, USUAL_WAVES, 2), halves=True),
-    "uniform": Traits((1, MOST_STAGES), Held(), plain=False),
     # The operands of two slices at a time.
     "interleave": Traits((2, MOST_STAGES), Held(2.0, 2.0, by_stage=False), (USUAL_WAVES,)),
+    "uniform": Traits((1, MOST_STAGES), Held(), plain=False),
     "producer_consumer": Traits(
         (2, MOST_STAGES), Held(staged_depth=1.0), (USUAL_WAVES, PAIRED_WAVES, 2, 1), alone=True, load_waves=(4, 2, 1)
     ),
@@ -287,15 +298,13 @@ def _idle(plan: Plan, loop: GemmLoop, target: Target) -> str | None:
     """Why a schedule that applies is not worth it, None if it is."""
     if plan.load_waves:
         return "load waves take registers and issue slots from those that compute; ask for it"
-    if plan.schedule == "pingpong":
-        if plan.waves[0] * plan.waves[1] < PAIRED_WAVES:
-            return f"{loop.tile} gives too few wavefronts to pair them on each SIMD"
-        shape = mfma_shape(loop, target)
-        assert shape is not None
+    if plan.schedule == "pingpong" and usual_count(loop.m * loop.n, target) < PAIRED_WAVES:
+        return f"{USUAL_WAVES} wavefronts, one a SIMD, can hold the accumulators of {loop.tile}"
+    shape = mfma_shape(loop, target, plan.schedule)
+    if plan.schedule == "interleave" and shape is not None:
         count = loop.m * loop.n * loop.k // (shape.m * shape.n * shape.k) // (plan.waves[0] * plan.waves[1])
-        cycles = count * shape.cycles // 4
-        if cycles < PHASE_CYCLES:
-            return f"{cycles} cycles of MFMA a phase are too few for its two barriers"
+        if count * shape.cycles < STEP_CYCLES:
+            return f"{count * shape.cycles} cycles of MFMA a K step are too few to hide a wavefront's own copies"
     return None
 
 
@@ -317,7 +326,8 @@ def choose(loop: GemmLoop, asked: Asked, target: Target) -> Choice | Misfit:
             others.append((name, idle))
             spare = spare or (plan if not TRAITS[name].load_waves else None)
         elif taken is not None:
-            others.append((name, f"{taken.schedule} has fewer instructions beside its MFMA"))
+            why = "keeps two wavefronts on each SIMD" if taken.waves[0] * taken.waves[1] == PAIRED_WAVES else LEANER
+            others.append((name, f"{taken.schedule} {why}"))
         else:
             taken = plan
     if taken is None:

@@ -53,7 +53,7 @@ def test_default_gemm_spills_nothing(make: Make, gemm: str, arch: str, trans: st
 
 def test_main_loop_is_the_tiles_share_of_work(make: Make, gemm: str, arch: str) -> None:
     """128x128x64 by 2x2 wavefronts: each multiplies 64x64x64 and reads 2 x 8 KB from LDS, 16 bytes a lane."""
-    mix = main_loop(compiled(make, gemm, arch).asm)
+    mix = main_loop(compiled(make, gemm, arch, SCHEDULE="uniform").asm)
     assert mix is not None
     mfma_k = {"gfx942": 16, "gfx950": 32}[arch]
     assert mix.mfma_shape == (16, 16, mfma_k)

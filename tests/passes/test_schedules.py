@@ -35,8 +35,10 @@ def chosen(make: Make, source: str, arch: str, **definitions: object) -> tuple[s
     [
         ("gfx950", (256, 256), ("pingpong", 2, (2, 4, 0))),
         ("gfx942", (256, 256), ("pingpong", 2, (2, 4, 0))),
+        ("gfx950", (128, 256), ("interleave", 3, (1, 4, 0))),
+        ("gfx942", (128, 256), ("interleave", 2, (1, 4, 0))),
         ("gfx950", (128, 128), ("uniform", 2, (2, 2, 0))),
-        ("gfx942", (128, 128), ("uniform", 2, (2, 2, 0))),
+        ("gfx942", (128, 128), ("interleave", 2, (2, 2, 0))),
         ("gfx950", (64, 64), ("uniform", 4, (2, 2, 0))),
         ("gfx950", (16, 64), ("uniform", 4, (1, 4, 0))),
         ("gfx950", (16, 16), ("uniform", 4, (1, 1, 0))),
@@ -59,7 +61,8 @@ def test_a_remark_says_what_and_why(make: Make, gemm: str) -> None:
     [remark] = remarks_of(module)
     assert remark.line == 1 + next(i for i, row in enumerate(gemm.splitlines()) if "for k in range" in row)
     assert remark.message.startswith("schedule uniform, 2x2 waves, 4 stages; ")
-    assert "not pingpong: 64x64 gives too few wavefronts" in remark.message
+    assert "not pingpong: 4 wavefronts, one a SIMD, can hold the accumulators of 64x64" in remark.message
+    assert "not interleave: 128 cycles of MFMA a K step are too few" in remark.message
     assert "not producer_consumer: load waves take registers" in remark.message
 
 
@@ -261,7 +264,7 @@ def test_a_kernel_that_spills_is_an_error_at_its_line(make: Make) -> None:
     ("arch", "definitions", "waves"),
     [
         ("gfx950", {"BM": 128, "BN": 128}, 2),  # two workgroups of four wavefronts fit LDS and registers
-        ("gfx942", {"BM": 128, "BN": 128}, 1),  # LDS holds one
+        ("gfx942", {"BM": 128, "BN": 128, "SCHEDULE": "uniform"}, 1),  # LDS holds one
         ("gfx950", {"BM": 256, "BN": 256}, 2),  # one workgroup of eight
         ("gfx950", {"BM": 128, "BN": 128, "SCHEDULE": "producer_consumer"}, 2),
     ],
