@@ -14,10 +14,10 @@ uniform          0.34  1.10   0.16 0.56    0.14 0.36    0.13 0.21     0.17  1.52
 
 So `interleave` comes before `uniform` where a wavefront has enough MFMA in a K step to hide its own copies and reads;
 with less, workgroups on a compute unit hide each other's, as `uniform` leaves room for. Where four wavefronts can't
-hold the accumulators in their share of registers, eight do, and `pingpong` hides the memory half of one behind the compute
-half of the other; it is the one that was measured to be fastest on hardware at 256x256 (arXiv 2511.08083, table 2: 1610
-TFLOPS). Load wavefronts issue no MFMA and take registers from those that do (the same table: 893 to 1278 TFLOPS), so
-`producer_consumer` is for programs that ask for it.
+hold the accumulators in their share of registers, eight do, and `pingpong` hides the memory half of one behind the
+compute half of the other; it is the one that was measured to be fastest on hardware at 256x256 (arXiv 2511.08083,
+table 2: 1610 TFLOPS). Load wavefronts issue no MFMA and take registers from those that do (the same table: 893 to 1278
+TFLOPS), so `producer_consumer` is for programs that ask for it.
 """
 
 from __future__ import annotations
