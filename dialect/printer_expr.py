@@ -403,6 +403,15 @@ class ExpressionPrinter:
     def _tile_barrier(self, op: ir.Operation) -> Text:
         return "barrier()", POSTFIX
 
+    def _tile_set_priority(self, op: ir.Operation) -> Text:
+        return f"set_priority({get_int(op, 'level')})", POSTFIX
+
+    def _tile_schedule_barrier(self, op: ir.Operation) -> Text:
+        return "schedule_barrier()", POSTFIX
+
+    def _tile_interleave(self, op: ir.Operation) -> Text:
+        return "interleave()", POSTFIX
+
 
 def attributes_text(op: ir.Operation, known: tuple[str, ...] = ()) -> str:
     """`` {name = value, ...}`` of the attributes not in ``known``."""

@@ -67,6 +67,7 @@ SPLATTED = frozenset(
 STATEMENTS = frozenset(
     {
         *("tile.store", "tile.wait", "tile.waitcnt", "tile.barrier", "arith.constant"),
+        *("tile.set_priority", "tile.schedule_barrier", "tile.interleave"),
         *("scf.for", "scf.if", "scf.yield", "func.return", "func.func"),
     }
 )

@@ -275,7 +275,8 @@ class LdsSlot(Op):
 
 class Copy(Op):
     """Starts an asynchronous copy of a tile from a view to an LDS slot. The view must be aligned and the tile's
-    columns inside it; rows out of range give zero. With ``when`` false nothing is read."""
+    columns inside it; rows out of range give zero. With ``when`` false nothing is read and all of the slot becomes
+    zero."""
 
     name = "tile.copy"
     operands = (

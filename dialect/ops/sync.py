@@ -75,14 +75,16 @@ class SetPriority(Op):
     attributes = (attribute("level", "int"),)
     memory: ClassVar[Memory] = "sync"
 
+    HIGHEST: ClassVar[int] = 3  # CDNA3 ISA 12.1, S_SETPRIO: two bits
+
     @classmethod
     def build(cls, level: int) -> ir.Operation:
         return cls.create([], level=level)
 
     @classmethod
     def check(cls, op: ir.Operation) -> None:
-        if get_int(op, "level") not in range(4):
-            raise fail(op, "a priority is 0 to 3", got=str(get_int(op, "level")))
+        if get_int(op, "level") not in range(cls.HIGHEST + 1):
+            raise fail(op, f"a priority is 0 to {cls.HIGHEST}", got=str(get_int(op, "level")))
 
 
 class ScheduleBarrier(Op):

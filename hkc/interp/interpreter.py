@@ -197,7 +197,10 @@ class _Decoder:
 
 
 # Ops that may stand under a condition that differs between waves: they change no values.
-_NO_EFFECT = {"tile.barrier", "tile.wait", "tile.waitcnt", "scf.yield", "scf.if", "arith.constant"}
+_NO_EFFECT = {
+    *(f"tile.{n}" for n in ("barrier", "wait", "waitcnt", "set_priority", "schedule_barrier", "interleave")),
+    *("scf.yield", "scf.if", "arith.constant"),
+}
 
 _Function = Callable[[Frame, list[Any]], Any]
 
@@ -262,11 +265,13 @@ def _require_wide(view: View, offsets: list[int], shape: tuple[int, ...], what: 
 
 
 def _copy(op: ir.Operation) -> _Function:
-    shape = lds_type(_group(op, "slot")[0]).shape
+    type_ = lds_type(_group(op, "slot")[0])
+    shape = type_.shape
 
     def copy(_: Frame, values: list[Any]) -> None:
         view, row, column, slot, *when = values
         if when and not when[0]:
+            slot.write(tile_ops.full(0, shape, type_.dtype))
             return
         _require_wide(view, [row, column], shape, "copy")
         slot.write(view.load([row, column], shape))

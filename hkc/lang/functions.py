@@ -117,6 +117,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "wait": memory.wait,
     "waitcnt": memory.waitcnt,
     "barrier": memory.barrier,
+    "set_priority": memory.set_priority,
+    "schedule_barrier": memory.schedule_barrier,
+    "interleave": memory.interleave,
 }
 
 # What a call looks like, for messages about wrong arguments.
@@ -148,6 +151,9 @@ USAGE = {
     "wait": "wait(token, ...)",
     "waitcnt": "waitcnt(vmcnt=N, lgkmcnt=N)",
     "barrier": "barrier()",
+    "set_priority": "set_priority(level)",
+    "schedule_barrier": "schedule_barrier()",
+    "interleave": "interleave()",
     "range": "range(low, high, step, stages=N, schedule=NAME, load_waves=N)",
 }
 

@@ -285,3 +285,21 @@ def waitcnt(*, vmcnt: Any = None, lgkmcnt: Any = None) -> None:
 def barrier() -> None:
     """Every wavefront of the workgroup arrives before any goes on."""
     emit(ops.Barrier.build)
+
+
+def set_priority(level: Any) -> None:
+    """The wavefront's priority when several on a SIMD could issue."""
+    highest = ops.SetPriority.HIGHEST
+    if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level <= highest:
+        raise HkcError("the priority is out of range", here(), expected=f"0 to {highest}", got=describe_type(level))
+    emit(ops.SetPriority.build, level)
+
+
+def schedule_barrier() -> None:
+    """The compiler moves no instruction across."""
+    emit(ops.ScheduleBarrier.build)
+
+
+def interleave() -> None:
+    """Spreads the memory operations since the last barrier of either kind between the MFMA since then."""
+    emit(ops.Interleave.build)

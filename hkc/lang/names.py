@@ -312,6 +312,21 @@ def barrier() -> None:
     raise _outside("barrier")
 
 
+def set_priority(level: int) -> None:
+    """Sets this wavefront's priority (0 to 3) when several on a SIMD could issue."""
+    raise _outside("set_priority")
+
+
+def schedule_barrier() -> None:
+    """The compiler moves no instruction across."""
+    raise _outside("schedule_barrier")
+
+
+def interleave() -> None:
+    """Spreads the memory operations since the last barrier of either kind between the MFMA since then."""
+    raise _outside("interleave")
+
+
 _PYTHON = {builtins.range: "range", builtins.min: "min", builtins.max: "max", builtins.abs: "abs"}
 
 

@@ -157,7 +157,7 @@ class SingleFeed(RegisterFeed):
 
     def early(self, step: int, index: int, variable: ir.Value) -> None:
         for number, side in enumerate(self.sides):
-            if step == min(number, self.steps - 1):
+            if step == min(number, max(self.steps - 2, 0)):
                 if number == 0:
                     self.flying = [[]]
                 self.flying[0].append(self._load(side, variable, index + 1))

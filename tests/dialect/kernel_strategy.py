@@ -264,7 +264,16 @@ class Generator:
             tokens = [self.expression("token", visible, 0) for _ in range(self.draw(st.integers(1, 3)))]
             return [f"{indent}wait({', '.join(tokens)})"]
         if kind == 9:
-            options = ["barrier()", "waitcnt(vmcnt=3)", "waitcnt(vmcnt=0, lgkmcnt=1)", "pass", self.token(visible, 1)]
+            options = [
+                "barrier()",
+                "waitcnt(vmcnt=3)",
+                "waitcnt(vmcnt=0, lgkmcnt=1)",
+                "set_priority(1)",
+                "schedule_barrier()",
+                "interleave()",
+                "pass",
+                self.token(visible, 1),
+            ]
             return [indent + self.pick(options)]
         if kind <= 11:
             return self.loop(visible, depth, indent)

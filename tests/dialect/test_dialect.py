@@ -69,6 +69,7 @@ VERIFIER_ERRORS = [
     ('"tile.dim"(%v) {axis = 0, extra = 1} : (!tile.view<"[M, N] f32">) -> i32', "no attribute extra"),
     ('"tile.waitcnt"() : () -> ()', "needs a counter"),
     ('"tile.waitcnt"() {vmcnt = 64} : () -> ()', "vmcnt is out of range"),
+    ('"tile.set_priority"() {level = 4} : () -> ()', "a priority is 0 to 3"),
     ('"tile.full"(%i) : (i32) -> !tile.tile<"[8, 8] f32">', "not the tile's"),
     ('"tile.full"(%x) : (f32) -> !tile.tile<"rubbish">', "malformed type"),
     ('"tile.load"(%v, %i) : (!tile.view<"[M, N] f32">, i32) -> !tile.tile<"[8, 8] f32">', "takes 2 slices"),

@@ -75,6 +75,7 @@ CANONICAL = [
     "x = 1\ny = 2\nfor i in range(0, n) {\n    x, y = y, x\n}\nz = x + y",
     "x = n + 1\nif n < 3 {\n    x += 1\n} else {\n    x = n\n}\ny = x + 1",
     "x = n + 1\nx_1 = x\nx = n + 2\ny = x_1 + x",
+    "set_priority(2)\nschedule_barrier()\ninterleave()",
     "if n < 3 {\n    barrier()\n} else {\n    waitcnt(lgkmcnt=0)\n}",
     "for i in range(0, n) {\n    pass\n}",
     "A_1 = A\nA = n + 1\nK_1 = A_1.shape[1] + A\nK = A\nx = A_1.shape[1] + K",

@@ -49,20 +49,24 @@ def reference(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.n
     m=SIZES,
     n=SIZES,
     k=DEPTHS,
-    trans=st.sampled_from(["nt", "nn", "tn", "tt"]),
+    how=st.sampled_from(
+        [("nt", "auto"), ("nn", "uniform"), ("tn", "pingpong"), ("tt", "interleave"), ("nt", "interleave")]
+    ),
     left=PLACEMENTS,
     right=PLACEMENTS,
     out=PLACEMENTS,
 )
 def test_any_size_and_stride(
-    arch: str, m: int, n: int, k: int, trans: str, left: Placement, right: Placement, out: Placement
+    arch: str, m: int, n: int, k: int, how: tuple[str, str], left: Placement, right: Placement, out: Placement
 ) -> None:
+    trans, schedule = how
     random = np.random.default_rng(m * 1_000_003 + n * 1009 + k)
     a = place(random.standard_normal((k, m) if trans[0] == "t" else (m, k)).astype(np.float16), left)
     b = place(random.standard_normal((n, k) if trans[1] == "t" else (k, n)).astype(np.float16), right)
     c = place(np.full((m, n), np.nan, np.float16), out)
     around = c.base if c.base is not None else c
-    GEMM(a, b, c, BM=64, BN=64, BK=32, DTYPE=hk.f16, TRANS=trans, device=f"emulator:{arch}")
+    constants = {"BM": 64, "BN": 64, "BK": 32, "DTYPE": hk.f16, "TRANS": trans, "SCHEDULE": schedule}
+    GEMM(a, b, c, **constants, device=f"emulator:{arch}")
     exact, bound = reference(a.T if trans[0] == "t" else a, b.T if trans[1] == "t" else b, 10)
     assert np.all(abs(c - exact) <= bound)
     written = np.count_nonzero(~np.isnan(around))

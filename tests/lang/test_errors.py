@@ -215,6 +215,8 @@ SYNC = [
     ("copy(A[0 : 64, 0 : 32], s[0], when=n)", (4, 1), "when=an i32 scalar is no condition", "a comparison", "", ""),
     ("wait()", (4, 1), "wait needs the tokens to wait for", "copy() or write()", "", ""),
     ("wait(n)", (4, 1), "wait takes tokens, not an i32 scalar", "", "", ""),
+    ("set_priority(4)", (4, 1), "the priority is out of range", "0 to 3", "the int 4", ""),
+    ("set_priority(n)", (4, 1), "the priority is out of range", "0 to 3", "an i32 scalar", ""),
     ("waitcnt()", (4, 1), "waitcnt needs a counter", "vmcnt=N", "", ""),
     ("waitcnt(vmcnt=64)", (4, 1), "vmcnt is out of range", "0 to 63", "the int 64", ""),
     ("waitcnt(lgkmcnt=n)", (4, 1), "lgkmcnt is out of range", "0 to 15", "an i32 scalar", ""),

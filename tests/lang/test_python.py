@@ -275,6 +275,6 @@ def test_functions_outside_of_kernels(name: str) -> None:
         "min": 2,
         "max": 2,
     }
-    none = ("wave", "barrier", "wait", "waitcnt", "zeros")
+    none = ("wave", "barrier", "schedule_barrier", "interleave", "wait", "waitcnt", "zeros")
     with pytest.raises(HkcError, match=f"hk\\.{name} was called by Python itself"):
         getattr(hk, name)(*[1] * counts.get(name, int(name not in none)))

@@ -63,11 +63,18 @@ def test_gemm_after_every_pass(arch: str, m: int, n: int, k: int, stages: int, t
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
 @pytest.mark.parametrize("trans", ["nt", "nn", "tn", "tt"])
-@pytest.mark.parametrize(("m", "n", "k"), [(70, 64, 200), (64, 130, 64), (5, 3, 37), (64, 64, 0)])
-def test_pingpong_after_every_pass(arch: str, trans: str, m: int, n: int, k: int) -> None:
+@pytest.mark.parametrize(
+    ("schedule", "stages", "m", "n", "k"),
+    [
+        *(("pingpong", 2, *size) for size in ((70, 64, 200), (64, 130, 64), (5, 3, 37), (64, 64, 0))),
+        *(("interleave", *case) for case in ((2, 70, 64, 200), (3, 64, 130, 96), (4, 5, 3, 37))),
+    ],
+)
+def test_schedules_after_every_pass(arch: str, trans: str, schedule: str, stages: int, m: int, n: int, k: int) -> None:
     source = (EXAMPLES / "01_gemm.tile").read_text(encoding="utf-8")
     for step in STEPS:
-        module = compile_to(source, arch, step, BM=64, BN=64, BK=32, SCHEDULE="pingpong", TRANS=trans)
+        definitions = {"BM": 64, "BN": 64, "BK": 32, "SCHEDULE": schedule, "STAGES": stages, "TRANS": trans}
+        module = compile_to(source, arch, step, **definitions)
         run(module, m, n, k, trans, 0, block=64)
 
 

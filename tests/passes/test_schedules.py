@@ -118,6 +118,9 @@ BAD = [
         r"it needs \d+ registers a lane \(.*accumulators.*\) of 256",
         "a tile of",
     ),
+    ("gfx950", {"SCHEDULE": "interleave", "BM": 16, "BN": 16}, "16x16 does not divide over", "a tile of"),
+    ("gfx950", {"SCHEDULE": "interleave", "STAGES": 1, "BM": 64, "BN": 64}, "it has 2 to 4 stages", "stages=2"),
+    ("gfx942", {"SCHEDULE": "interleave", "STAGES": 3, "BM": 256, "BN": 256}, "3 stages need 131072", "stages=2"),
     ("gfx942", {"SCHEDULE": "producer_consumer", "STAGES": 1, "BM": 64, "BN": 64}, "it has 2 to 4 stages", "stages=2"),
 ]
 
