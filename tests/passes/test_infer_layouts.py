@@ -25,7 +25,7 @@ def layouts(module: ir.Module, op_name: str) -> list[str | None]:
 
 @pytest.mark.parametrize(("arch", "mfma"), [("gfx942", "16x16x16*2"), ("gfx950", "16x16x32*1")])
 def test_matmul_fixes_operands_and_accumulator(make: Make, gemm: str, arch: str, mfma: str) -> None:
-    module = make(gemm, arch, "infer-layouts")
+    module = make(gemm, arch, "infer-layouts", SCHEDULE="uniform")
     assert layouts(module, "tile.load") == [f"a({mfma})", f"b({mfma}).t"]
     assert layouts(module, "tile.mma") == ["ds(16x16)"]
     assert layouts(module, "tile.cast") == ["ds(16x16)"]
