@@ -61,7 +61,7 @@ _FLOAT: dict[str, Callable[..., tuple[Floats, Floats]]] = {
     "fmax": _extreme(np.fmax.reduce),
     "fmin": _extreme(np.fmin.reduce),
 }
-_INT = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
+_INT: dict[str, Callable[..., np.ndarray]] = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
 
 
 def _reduced(tile: Tile, kind: str, axis: int) -> Tile:

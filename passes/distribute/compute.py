@@ -74,16 +74,16 @@ def binary(d: Distributor, op: ir.Operation) -> list[ir.Value]:
 def fma(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     type_, left = d.fragments(op.operands[0])
     triples = zip(left, *(d.get(v) for v in list(op.operands)[1:]), strict=True)
-    return [_fused(*triple, type_.dtype) for triple in triples]
+    return [_fused(list(triple), type_.dtype) for triple in triples]
 
 
-def _fused(a: ir.Value, b: ir.Value, c: ir.Value, dtype: DType) -> ir.Value:
+def _fused(operands: list[ir.Value], dtype: DType) -> ir.Value:
     """In f32 for bf16, which has no instruction: the product of two is exact there, so the sum rounds once, then to
     bf16."""
     if dtype.name != "bf16":
-        return ir.Operation.create("llvm.intr.fma", results=[a.type], operands=[a, b, c]).result
-    wide = [arith.ExtFOp(vector_type(length(v), DTYPES["f32"]), v).result for v in (a, b, c)]
-    return arith.TruncFOp(a.type, _fused(*wide, DTYPES["f32"])).result
+        return ir.Operation.create("llvm.intr.fma", results=[operands[0].type], operands=operands).result
+    wide = [arith.ExtFOp(vector_type(length(v), DTYPES["f32"]), v).result for v in operands]
+    return arith.TruncFOp(operands[0].type, _fused(wide, DTYPES["f32"])).result
 
 
 def _widened(values: list[ir.Value], dtype: DType, apply: Callable[[ir.Value], ir.Value]) -> list[ir.Value]:
