@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hkc.runtime import Device
+from hkc.runtime import Device, open_device
 from hkc.runtime.hip import HipLibrary
 
 Hip = Callable[..., int]
@@ -422,6 +422,24 @@ def test_functions(device: Device, code: bytes, hip: Hip) -> None:
         assert hip("hipFuncGetAttributes", attributes, NOT_A_HANDLE) == INVALID_FUNCTION
         assert hip("hipFuncSetCacheConfig", NOT_A_HANDLE, 0) == INVALID_FUNCTION
         assert hip("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", byref(number), None, 64, size(0)) != 0
+
+
+@pytest.mark.parametrize(
+    ("file", "kernel", "workgroups"),
+    [
+        ("mx_fp8.gfx942", "mxgemm", 1),  # 258 VGPRs: one wave on each of the four SIMDs
+        ("gemm_bf16_pp.gfx942", "gemm", 2),  # 252: two
+        ("gemm_bf16_nn.gfx942", "gemm", 3),  # 162: three
+    ],
+)
+def test_occupancy_by_registers(file: str, kernel: str, workgroups: int) -> None:
+    code = (Path(__file__).parent.parent / "foreign" / "data" / "triton" / f"{file}.hsaco").read_bytes()
+    with open_device("emulator:gfx942").load(code) as module:
+        function = module.function(kernel)
+        assert function.occupancy(256) == workgroups
+        assert function.occupancy(64) == 4 * workgroups
+        assert function.occupancy(256, 65536) == 1  # all of the LDS
+        assert function.occupancy(64, 65536 // 2) == 2
 
 
 def test_libraries(device: Device, code: bytes, hip: Hip, tmp_path: Path) -> None:
