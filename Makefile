@@ -61,7 +61,8 @@ bench-codegen: all $(TRITON_VENV)/stamp
 # Under AddressSanitizer and UndefinedBehaviorSanitizer; the library is built in build/fuzz.
 FUZZ_SECONDS ?= 600
 fuzz: all
-	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+	command -v cmake >/dev/null || $(BIN)/python -m pip install -q --disable-pip-version-check cmake
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 clean:
 	rm -rf $(VENV) $(TRITON_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

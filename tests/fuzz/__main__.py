@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import time
@@ -54,6 +55,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="of the build")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "fuzz", help="folder of the sanitized library")
     options = parser.parse_args()
+    for program in ("cmake", "g++"):
+        if shutil.which(program) is None:
+            parser.error(f"{program} is not installed; the sanitized library is built with it")
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
     library = build(options.build, options.jobs)
     print(f"fuzzing for {options.seconds:g} s, seed {seed}", flush=True)
