@@ -14,7 +14,9 @@ from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.driver.compile import CompiledKernel, compile_module
 from hkc.passes.lds_orientation import set_layout
+from hkc.passes.lds_report import lds_tiles_of
 from hkc.passes.rebuild import kernel_of
+from hkc.passes.schedules import SCHEDULES
 from hkc.passes.swizzle import Swizzle, parse_swizzle
 from hkc.passes.swizzle_solver import Access, addressed, conflict_cycles, degree, solve, unavoidable
 from hkc.runtime import open_device
@@ -195,7 +197,7 @@ def test_the_device_counts_what_the_solver_claims(
 
 @pytest.mark.parametrize("arch", TARGETS)
 @pytest.mark.parametrize("trans", ["nt", "nn", "tn", "tt"])
-@pytest.mark.parametrize("schedule", ["uniform", "pingpong"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_gemm_runs_without_conflicts(make: Make, gemm: str, arch: str, trans: str, schedule: str) -> None:
     constants = {"BM": 64, "BN": 64, "BK": 64, "TRANS": trans, "SCHEDULE": schedule, "STAGES": 2}
     if schedule == "pingpong":
@@ -204,6 +206,18 @@ def test_the_gemm_runs_without_conflicts(make: Make, gemm: str, arch: str, trans
     m, n, k = constants["BM"], constants["BN"], 192
     sizes = {"A": (k, m) if trans[0] == "t" else (m, k), "B": (n, k) if trans[1] == "t" else (k, n), "C": (m, n)}
     assert counted(compiled, arch, sizes, "gemm") == 0
+
+
+@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("trans", ["nt", "nn", "tn", "tt"])
+@pytest.mark.parametrize("shape", [(16, 16, 32), (16, 128, 64), (128, 16, 128), (96, 96, 32), (192, 256, 64)])
+def test_every_tile_of_the_gemm_is_proved_free(
+    make: Make, gemm: str, arch: str, trans: str, shape: tuple[int, int, int]
+) -> None:
+    m, n, k = shape
+    tiles = lds_tiles_of(make(gemm, arch, "insert-buffer-loads", BM=m, BN=n, BK=k, TRANS=trans))
+    assert len(tiles) == 2
+    assert [tile.ways for tile in tiles] == [1, 1]
 
 
 def test_the_bound_stays_below_what_is_found() -> None:
