@@ -43,7 +43,7 @@ def test_tail_and_store_have_masked_paths(make: Make, gemm: str, arch: str) -> N
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
 @pytest.mark.parametrize("stages", [1, 2])
 def test_lds_holds_one_tile_a_stage_without_conflicts(make: Make, gemm: str, arch: str, stages: int) -> None:
-    module = make(gemm, arch, "insert-buffer-loads", STAGES=stages)
+    module = make(gemm, arch, "insert-buffer-loads", STAGES=stages, SCHEDULE="uniform")
     allocations = [op for op in walk(kernel_of(module)) if op.name == LdsAlloc.name]
     assert [lds_type(op.results[0]).shape for op in allocations] == [(stages, 128, 64)] * 2
     tiles = lds_tiles_of(module)
