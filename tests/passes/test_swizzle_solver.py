@@ -105,8 +105,13 @@ STRAIGHT = """
 kernel k(A: view[K, M, T] if TA else view[M, K, T], B: view[N, K, T] if TB else view[K, N, T], C: view[M, N, f32];
          BM = 32, BN = 32, BK = 32, TA = 0, TB = 0, T = bf16) grid (1)
 {
-    if TA == 1 { a = A[0 : BK, 0 : BM].T } else { a = A[0 : BM, 0 : BK] }
-    if TB == 1 { b = B[0 : BN, 0 : BK].T } else { b = B[0 : BK, 0 : BN] }
+    if TA == 1 { p = lds(1, BK, BM, T) } else { p = lds(1, BM, BK, T) }
+    if TB == 1 { q = lds(1, BN, BK, T) } else { q = lds(1, BK, BN, T) }
+    if TA == 1 { s = copy(A[0 : BK, 0 : BM], p[0]) } else { s = copy(A[0 : BM, 0 : BK], p[0]) }
+    if TB == 1 { t = copy(B[0 : BN, 0 : BK], q[0]) } else { t = copy(B[0 : BK, 0 : BN], q[0]) }
+    wait(s, t)
+    if TA == 1 { a = read(p[0]).T } else { a = read(p[0]) }
+    if TB == 1 { b = read(q[0]).T } else { b = read(q[0]) }
     C[0 : BM, 0 : BN] = zeros(BM, BN, f32) + a @ b
 }
 """
