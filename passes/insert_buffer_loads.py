@@ -3,8 +3,9 @@
 1. Matmul operands are staged through LDS, their copies pipelined (``staging.py``).
 2. Tiles that lie column by column in LDS are found (``lds_orientation.py``). Copies become LDS-direct loads where the
    target has 16-byte ones, else buffer loads and LDS writes (``register_staging.py``).
-3. Every other load and store is split into a wide path and one that goes element by element, chosen at run time by a
-   condition that is the same for the whole workgroup.
+3. A load that only goes into a store shares its way (``fused_stores.py``). Every other load and store is split into
+   a wide path and one that goes element by element, chosen at run time by a condition that is the same for the whole
+   workgroup.
 4. Reductions across wavefronts (``split_reductions.py``) and relayouts across lanes (``relayouts.py``) go through LDS.
 5. Each LDS tile gets the layout that the solver finds for its readers and writers (``swizzle_solver.py``), and the sum
    is checked against the target's LDS.
@@ -30,6 +31,7 @@ from hkc.dialect.verify import walk
 from hkc.driver.lds_tile import LdsAccess, LdsTile
 from hkc.errors import HkcError, Span
 from hkc.passes.access import may_be_wide
+from hkc.passes.fused_stores import fuse_stores
 from hkc.passes.lds_orientation import accesses_of, orient, set_layout
 from hkc.passes.lds_report import keep_lds_tiles
 from hkc.passes.rebuild import kernel_of
@@ -53,6 +55,7 @@ def insert_buffer_loads(module: ir.Module, target: Target) -> None:
     stage_operands(module, roles, target)
     orient(function, target)
     stage_through_registers(module, roles, target)
+    fuse_stores(function)
     for op in list(walk(function)):
         if op.name == Load.name:
             _split_load(op)

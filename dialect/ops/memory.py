@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from mlir import ir
@@ -197,26 +198,58 @@ class Load(_ReadView):
     name = "tile.load"
 
 
+# One piece of every wavefront's part of a larger tile that begins at the offsets, as of `tile.part`.
+PIECE = (attribute("pieces", "ints", True), attribute("piece", "ints", True))
+Pair = tuple[int, int]
+
+
 class BufferLoad(_ReadView):
     """A load by wide buffer loads. The view must be aligned and the tile's columns inside it; rows out of range
     read zero by the buffer descriptor's bound."""
 
     name = "tile.buffer_load"
     operands = (*_ReadView.operands, operand("when", I1, "optional"))
+    attributes = PIECE
 
     @classmethod
-    def build(cls, view: ir.Value, offsets: list[ir.Value], type_: TileType, when: ir.Value | None = None) -> ir.Value:
-        return cls.create([view, offsets, when], [type_.mlir()]).result
+    def build(
+        cls,
+        view: ir.Value,
+        offsets: list[ir.Value],
+        type_: TileType,
+        when: ir.Value | None = None,
+        pieces: Pair | None = None,
+        piece: Pair | None = None,
+    ) -> ir.Value:
+        return cls.create([view, offsets, when], [type_.mlir()], pieces=pieces, piece=piece).result
 
     @classmethod
     def check(cls, op: ir.Operation) -> None:
         _check_access(op, op.operands[0], len(cls.groups(op)["offsets"]), tile_type(op.results[0]))
+        _check_piece(op, tile_type(op.results[0]))
 
 
 class MaskedLoad(_ReadView):
     """A load element by element, for any strides and any part of the tile out of range (zero there)."""
 
     name = "tile.masked_load"
+    attributes = PIECE
+
+    @classmethod
+    def build(
+        cls,
+        view: ir.Value,
+        offsets: list[ir.Value],
+        type_: TileType,
+        pieces: Pair | None = None,
+        piece: Pair | None = None,
+    ) -> ir.Value:
+        return cls.create([view, offsets], [type_.mlir()], pieces=pieces, piece=piece).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        super().check(op)
+        _check_piece(op, tile_type(op.results[0]))
 
 
 class Store(_WriteView):
@@ -225,16 +258,53 @@ class Store(_WriteView):
     name = "tile.store"
 
 
-class BufferStore(_WriteView):
+class _StorePiece(_WriteView):
+    """A store of a tile, or of one piece."""
+
+    attributes = PIECE
+
+    @classmethod
+    def build(
+        cls,
+        tile: ir.Value,
+        view: ir.Value,
+        offsets: list[ir.Value],
+        pieces: Pair | None = None,
+        piece: Pair | None = None,
+    ) -> ir.Operation:
+        return cls.create([tile, view, offsets], pieces=pieces, piece=piece)
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        super().check(op)
+        _check_piece(op, tile_type(op.operands[0]))
+
+
+class BufferStore(_StorePiece):
     """A store by wide buffer stores; the same conditions as :class:`BufferLoad`."""
 
     name = "tile.buffer_store"
 
 
-class MaskedStore(_WriteView):
+class MaskedStore(_StorePiece):
     """A store element by element, for any strides and any part of the tile out of range."""
 
     name = "tile.masked_store"
+
+
+def whole_tile(op: ir.Operation, piece: TileType) -> TileType:
+    """The tile that an access takes its piece of: the piece itself if it is no part of a larger one."""
+    pieces = get_ints(op, "pieces") or (1,) * piece.rank
+    return replace(piece, shape=tuple(extent * count for extent, count in zip(piece.shape, pieces, strict=True)))
+
+
+def _check_piece(op: ir.Operation, tile: TileType) -> None:
+    pieces, piece = get_ints(op, "pieces"), get_ints(op, "piece")
+    if pieces is None and piece is None:
+        return
+    good = pieces is not None and piece is not None and len(pieces) == len(piece) == tile.rank == TILE_RANK
+    if not good or not all(0 <= at < count for at, count in zip(piece or (), pieces or (), strict=True)):
+        raise fail(op, "only a 2-D tile has pieces", got=f"piece {piece} of {pieces} of a {tile}")
 
 
 class LdsAlloc(Op):

@@ -19,6 +19,7 @@ from mlir import ir
 from hkc.dialect.irdl import get_int, get_ints, get_str
 from hkc.dialect.locations import span_of
 from hkc.dialect.ops import op_class
+from hkc.dialect.ops.memory import whole_tile
 from hkc.dialect.types import lds_type, tile_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
@@ -231,26 +232,30 @@ def _subview(op: ir.Operation) -> _Function:
 
 
 def _load(op: ir.Operation, *, wide: bool) -> _Function:
-    shape, dtype = tile_type(op.results[0]).shape, tile_type(op.results[0]).dtype
+    type_ = tile_type(op.results[0])
+    shape, cut = whole_tile(op, type_).shape, pieces.cut(op, type_)
     offsets = len(_group(op, "offsets"))
 
     def load(_: Frame, values: list[Any]) -> Tile:
         view, *rest = values
         if len(rest) > offsets and not rest[offsets]:
-            return tile_ops.full(0, shape, dtype)
+            return tile_ops.full(0, type_.shape, type_.dtype)
         if wide:
             _require_wide(view, rest[:offsets], shape, "load")
-        return view.load(rest[:offsets], shape)
+        return cut(view.load(rest[:offsets], shape))
 
     return load
 
 
-def _store(_: ir.Operation, *, wide: bool) -> _Function:
+def _store(op: ir.Operation, *, wide: bool) -> _Function:
+    type_ = tile_type(op.operands[0])
+    shape, places = whole_tile(op, type_).shape, pieces.places(op, type_)
+
     def store(_: Frame, values: list[Any]) -> None:
         tile, view, *offsets = values
         if wide:
-            _require_wide(view, offsets, tile.value.shape, "store")
-        view.store(offsets, tile)
+            _require_wide(view, offsets, shape, "store")
+        view.store(offsets, tile, places)
 
     return store
 

@@ -9,7 +9,8 @@ import numpy as np
 from mlir import ir
 
 from hkc.dialect.irdl import get_int, get_ints
-from hkc.dialect.types import tile_type
+from hkc.dialect.ops.memory import whole_tile
+from hkc.dialect.types import TileType, tile_type
 from hkc.interp.values import Lds, Tile
 from hkc.passes.layouts import parse_layout
 
@@ -26,6 +27,23 @@ def _indices(shape: tuple[int, ...], layout: str, pieces: tuple[int, ...], piece
     rows, columns = (_axis(shape[a], splits[a].count, pieces[a], piece[a]) for a in (0, 1))
     down, across = np.ix_(rows, columns)
     return down, across
+
+
+def places(op: ir.Operation, type_: TileType) -> Indices | None:
+    """Where the piece that a masked access takes is in the whole tile; None if it takes all of it."""
+    pieces = get_ints(op, "pieces")
+    if pieces is None:
+        return None
+    whole = whole_tile(op, type_)
+    return _indices(whole.shape, whole.layout or "", pieces, get_ints(op, "piece") or ())
+
+
+def cut(op: ir.Operation, type_: TileType) -> Callable[[Tile], Tile]:
+    """The piece of a whole tile that a masked load gives."""
+    at = places(op, type_)
+    if at is None:
+        return lambda tile: tile
+    return lambda tile: Tile(tile.value[at], tile.dtype, None if tile.error is None else tile.error[at])
 
 
 def part(op: ir.Operation) -> Callable[[Tile], Tile]:

@@ -87,11 +87,22 @@ class View:
             error[target] = self.errors[source]
         return Tile(value, self.dtype, error)
 
-    def store(self, offsets: list[int], tile: Tile) -> None:
-        """Store what is in range."""
+    def store(self, offsets: list[int], tile: Tile, places: tuple[npt.NDArray, npt.NDArray] | None = None) -> None:
+        """Store what is in range; with ``places`` (as of ``np.ix_``) the elements there of a larger tile."""
+        if places is not None:
+            self._scatter(offsets, tile, places)
+            return
         source, target = self._windows(offsets, tile.value.shape)
         self.values[source] = tile.value[target]
         self.errors[source] = 0.0 if tile.error is None else tile.error[target]
+        self._inexact[0] |= tile.error is not None
+
+    def _scatter(self, offsets: list[int], tile: Tile, places: tuple[npt.NDArray, npt.NDArray]) -> None:
+        rows, columns = (offset + at.ravel() for offset, at in zip(offsets, places, strict=True))
+        fits = [(at >= 0) & (at < size) for at, size in zip((rows, columns), self.values.shape, strict=True)]
+        target, source = np.ix_(rows[fits[0]], columns[fits[1]]), np.ix_(*fits)
+        self.values[target] = tile.value[source]
+        self.errors[target] = 0.0 if tile.error is None else tile.error[source]
         self._inexact[0] |= tile.error is not None
 
     def columns_inside(self, offsets: list[int], shape: tuple[int, ...]) -> bool:

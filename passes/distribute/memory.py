@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlir import ir
 from mlir.dialects import arith, scf
 
+from hkc.dialect.irdl import get_ints
 from hkc.dialect.ops import (
     BufferLoad,
     BufferStore,
@@ -16,12 +19,13 @@ from hkc.dialect.ops import (
     MaskedLoad,
     MaskedStore,
 )
+from hkc.dialect.ops.memory import whole_tile
 from hkc.dialect.types import TileType, tile_type, view_type
 from hkc.passes import scalars as s
 from hkc.passes.access import WHOLE, longest_run
 from hkc.passes.distribute.distributor import Distributor, distribution, runs, vector_type
 from hkc.passes.distribute.vectors import gather, item, join, part, splat_zero
-from hkc.passes.layouts import Step
+from hkc.passes.layouts import Distribution, Step
 
 
 def row_descriptor(
@@ -102,13 +106,22 @@ class _Wide:
         return s.add(at, s.mul(row, s.narrow(self.d.stride_bytes(self.view, 0, self.dtype))))
 
 
+def _pieced(op: ir.Operation, type_: TileType) -> Distribution:
+    """Where the elements of an access are: of a piece, in the whole tile."""
+    dist = distribution(whole_tile(op, type_))
+    pieces, piece = get_ints(op, "pieces"), get_ints(op, "piece")
+    if pieces is None or piece is None:
+        return dist
+    return replace(dist, fragments=dist.piece((pieces[0], pieces[1]), (piece[0], piece[1])))
+
+
 def buffer_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     groups = BufferLoad.groups(op)
     type_ = tile_type(op.results[0])
     when = d.one(groups["when"][0]) if groups["when"] else None
     view, offsets = d.one(groups["view"][0]), [d.one(v) for v in groups["offsets"]]
-    wide = _Wide(d, view, offsets, type_, when, WHOLE in op.attributes)
-    dist = distribution(type_)
+    wide = _Wide(d, view, offsets, whole_tile(op, type_), when, WHOLE in op.attributes)
+    dist = _pieced(op, type_)
     vectors = []
     for row, column in dist.fragments:
         pieces = []
@@ -123,8 +136,8 @@ def buffer_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
 def buffer_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     type_, vectors = d.fragments(op.operands[0])
     view, *offsets = [d.one(v) for v in list(op.operands)[1:]]
-    wide = _Wide(d, view, offsets, type_)
-    dist = distribution(type_)
+    wide = _Wide(d, view, offsets, whole_tile(op, type_))
+    dist = _pieced(op, type_)
     with d.once_each(dist):
         for (row, column), vector in zip(dist.fragments, vectors, strict=True):
             for run in runs(dist.layout, longest_run(type_, d.target)):
@@ -186,8 +199,8 @@ def masked_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     """Elements outside read the view's first element and are then zeroed; an empty view is not touched."""
     type_ = tile_type(op.results[0])
     view, *offsets = [d.one(v) for v in op.operands]
-    access = _Masked(d, view, offsets, type_)
-    dist = distribution(type_)
+    dist = _pieced(op, type_)
+    access = _Masked(d, view, offsets, whole_tile(op, type_))
     made = vector_type(dist.layout.items_per_fragment, type_.dtype)
     branch = scf.IfOp(access.nonempty(), [made] * len(dist.fragments), has_else=True)
     with ir.InsertionPoint(branch.else_block):
@@ -209,8 +222,8 @@ def masked_load(d: Distributor, op: ir.Operation) -> list[ir.Value]:
 def masked_store(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     type_, vectors = d.fragments(op.operands[0])
     view, *offsets = [d.one(v) for v in list(op.operands)[1:]]
-    access = _Masked(d, view, offsets, type_)
-    dist = distribution(type_)
+    dist = _pieced(op, type_)
+    access = _Masked(d, view, offsets, whole_tile(op, type_))
     places: dict[Step, tuple[ir.Value, int]] = {}
     for (row, column), vector in zip(dist.fragments, vectors, strict=True):
         for index, (down, right) in enumerate(dist.layout.item_steps()):
