@@ -67,7 +67,8 @@ def _apart(load: ir.Operation, store: ir.Operation) -> bool:
     """Whether no piece of the store writes what a later piece of the load reads: they are of two arrays, or at one
     place."""
     source, target = load.operands[0], store.operands[1]
-    same_place = source == target and list(load.operands)[1:] == list(store.operands)[2:]
+    begins = ([s.known(v) for v in offsets] for offsets in (list(load.operands)[1:], list(store.operands)[2:]))
+    same_place = source == target and next(begins) == next(begins)
     return same_place or _whole(source) != _whole(target)
 
 
