@@ -7,9 +7,9 @@ may still read; which bytes a wavefront touches follows from the layouts. Where 
 are added for the LDS that it allocates itself.
 
 Reads have no token: where one must be over when a barrier is passed, a wait stands before the barrier. A token wait
-for an LDS write waits where another wavefront depends on it; a wavefront's own LDS operations stay in order. Loads
-into registers are LLVM's to wait for, register by register; where LDS writes need a whole copy's, one wait before them
-stands for all.
+ends those of its copies and writes that an access depends on (in a kernel with roles, all); a wavefront's own LDS
+operations stay in order. Loads into registers are LLVM's to wait for, register by register; where LDS writes need a
+whole copy's, one wait before them stands for all.
 """
 
 from __future__ import annotations

@@ -32,9 +32,11 @@ class Again(Exception):
 
 @dataclass
 class Found:
-    """What the paths ask for: fences before ops, barriers behind token waits, and the least count of each wait."""
+    """What the paths ask for: fences before ops, which tokens a wait must end, barriers behind token waits, and the
+    least count of each wait."""
 
     fences: dict[ir.Operation, Fence] = field(default_factory=dict)
+    due: set[tuple[ir.Operation, int]] = field(default_factory=set)
     barriers: set[ir.Operation] = field(default_factory=set)
     vmcnt: dict[ir.Operation, int] = field(default_factory=dict)
     lgkmcnt: dict[ir.Operation, int] = field(default_factory=dict)
@@ -186,15 +188,16 @@ class Walker:
         st.values[node.results[0]] = st.write(key, touched, "copy" if direct else "write", count)
 
     def wait(self, op: ir.Operation, values: list[object], st: PathState) -> None:
-        tokens = [t for t in values if isinstance(t, Token)]
-        self.land_copies(op, [t for t in tokens if t.queue == "copy"], st)
-        writes = [t for t in tokens if t.queue == "write"]
-        barrier = op in self.found.barriers
-        # What another role does with the bytes is not seen here, so its due is taken for granted.
-        if len(self.roles) > 1 or self.found.fences.get(op, Fence()).lgkm:
-            self.land_lds(op, [*writes, *(st.pending_reads() if barrier else ())], st)
-        st.fall_due(writes, op)
-        if barrier:
+        tokens = [(position, t) for position, t in enumerate(values) if isinstance(t, Token)]
+        # What another role does with the bytes is not seen here, so all of its tokens are due.
+        all_due = len(self.roles) > 1
+        due = [t for position, t in tokens if all_due or (op, position) in self.found.due]
+        self.land_copies(op, [t for t in due if t.queue == "copy"], st)
+        reads = st.pending_reads() if self.found.fences.get(op, Fence()).lgkm else []
+        self.land_lds(op, [*(t for t in due if t.queue == "write"), *reads], st)
+        for position, token in tokens:
+            st.fall_due(token, op, position)
+        if op in self.found.barriers:
             st.barrier(op)
 
     def land_copies(self, op: ir.Operation, tokens: Sequence[Token], st: PathState) -> None:
@@ -214,8 +217,11 @@ class Walker:
 
     def fence(self, op: ir.Operation, lack: Lack, key: SlotKey, st: PathState) -> None:
         """Applies the fence already asked for before ``op``; asks for what is still missing."""
-        for earlier in lack.earlier:
-            self.found.need(earlier, Fence(lgkm=True))
+        for barrier in lack.crossed:
+            self.found.need(barrier, Fence(lgkm=True))
+        if lack.due:
+            self.found.due.update(lack.due)
+            raise Again
         if self.by_hand and STAGED not in self.program.values[key[0]].owner.attributes:
             return
         wanted = self.found.fences.get(op, Fence())

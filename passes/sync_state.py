@@ -42,14 +42,15 @@ class Read:
 class SlotState:
     """One LDS slot: the last write (until a barrier has published it) and reads since the last barrier.
 
-    ``landed_by`` is the op that waited for the write, ``due`` the token wait that should have, had it been needed.
+    ``landed_by`` is the op that waited for the write, ``due`` the token wait that should have, had it been needed, and
+    the token's position in it.
     """
 
     write: Token | None = None
     touched: Touched | None = None
     landed: bool = True
     landed_by: ir.Operation | None = field(default=None, compare=False)
-    due: ir.Operation | None = field(default=None, compare=False)
+    due: tuple[ir.Operation, int] | None = field(default=None, compare=False)
     reads: tuple[Read, ...] = ()
 
 
@@ -70,15 +71,21 @@ class Fence:
 
 @dataclass(frozen=True)
 class Lack:
-    """What an access lacks: a fence before it, with the LDS operations that must be over by then, and waits for LDS
-    operations at ops that were passed (``earlier``)."""
+    """What an access lacks: a fence before it, with the LDS operations that must be over by then; waits for reads
+    before barriers that were passed (``crossed``); and tokens that waits that were passed must end (``due``)."""
 
     fence: Fence = Fence()
     late: tuple[Token, ...] = ()
-    earlier: tuple[ir.Operation, ...] = ()
+    crossed: tuple[ir.Operation, ...] = ()
+    due: tuple[tuple[ir.Operation, int], ...] = ()
 
     def __or__(self, other: Lack) -> Lack:
-        return Lack(self.fence | other.fence, self.late + other.late, self.earlier + other.earlier)
+        return Lack(
+            self.fence | other.fence,
+            self.late + other.late,
+            self.crossed + other.crossed,
+            self.due + other.due,
+        )
 
 
 @dataclass
@@ -158,12 +165,11 @@ class PathState:
         if over:
             self.land(over[-1], by)
 
-    def fall_due(self, tokens: Iterable[Token], by: ir.Operation) -> None:
-        """Tokens of LDS writes are waited for, where that turns out to be needed."""
-        writes = set(tokens)
+    def fall_due(self, token: Token, by: ir.Operation, position: int) -> None:
+        """A token is waited for, where that turns out to be needed."""
         for key, st in self.slots.items():
-            if st.write in writes and not st.landed and st.due is None:
-                self.slots[key] = replace(st, due=by)
+            if st.write == token and not st.landed and st.due is None:
+                self.slots[key] = replace(st, due=(by, position))
 
     def pending(self, token: Token) -> bool:
         return any(token == other for other, _ in self.lds)
@@ -188,7 +194,7 @@ class PathState:
                 late = not st.landed and (own or others)
                 copied = st.write.queue == "copy"
                 if late and st.due is not None:
-                    lack |= Lack(earlier=(st.due,))
+                    lack |= Lack(due=(st.due,))
                 else:
                     fence = Fence(others, late and not copied, late and copied)
                     lack |= Lack(fence, (st.write,) if late and not copied else ())
@@ -202,7 +208,7 @@ class PathState:
                 others = shared(read.touched, waves, touched, waves) is not None
                 pending = self.pending(read.token)
                 if others and pending and read.crossed is not None:
-                    lack |= Lack(earlier=(read.crossed,))
+                    lack |= Lack(crossed=(read.crossed,))
                 elif others:
                     lack |= Lack(Fence(barrier=True, lgkm=pending), (read.token,) if pending else ())
                 elif direct and pending and meets(read.touched, touched, waves):
