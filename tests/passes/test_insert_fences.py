@@ -11,6 +11,15 @@ from hkc.passes.rebuild import kernel_of
 
 from .conftest import Make
 
+
+@pytest.fixture
+def gemm(gemm: str) -> str:
+    """The GEMM whose waits and barriers are all the pass's own."""
+    source = gemm.replace('STAGES = "auto"', "STAGES = 2").replace('SCHEDULE = "auto"', 'SCHEDULE = "uniform"')
+    assert source != gemm
+    return source
+
+
 ORDER = ("tile.copy", "tile.lds_read", "tile.lds_write", "tile.waitcnt", "tile.barrier", "scf.for", "scf.yield")
 
 
