@@ -48,7 +48,7 @@ def may_be_wide(view: ir.Value, offsets: list[ir.Value], type_: TileType) -> ir.
     """An i1, the same for all lanes: the whole tile's columns are inside an aligned view (rows may run out)."""
     last = len(offsets) - 1
     align = element_alignment(type_.dtype)
-    fine: list[s.Condition] = [Aligned.build(view)]
+    fine: list[s.Condition] = [Aligned.build(view, type_.shape[0] if last else 1)]
     for axis, (at, extent) in enumerate(zip(offsets, type_.shape, strict=True)):
         offset = s.known(at)
         fine.append(s.holds("sge", offset, 0))

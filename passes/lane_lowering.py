@@ -123,7 +123,7 @@ def aligned(lowering: Lowering, op: ir.Operation) -> list[ir.Value]:
     for size, stride in zip(parts.sizes[1:], parts.strides[:-1], strict=True):
         pitch = s.mul(stride, dtype.bytes)
         fine.append(s.compare("eq", s.bits(pitch, 0, DWORD.bit_length() - 1), 0))
-        fine.append(s.compare("ule", pitch, ops.Aligned.MOST_PITCH))
+        fine.append(s.compare("ule", pitch, ops.Aligned.most_pitch(get_int(op, "rows") or 1)))
         # Rows may not overlap: the descriptor's bound tells rows apart only then.
         fine.append(s.compare("sge", stride, s.wide(size)))
     return [s.both(fine)]

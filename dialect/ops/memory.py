@@ -125,18 +125,26 @@ class SubView(Op):
 
 class Aligned(Op):
     """Whether buffer loads can move the view, the same for every lane: unit stride along the last axis, base address
-    and row strides multiples of 4 bytes, rows that don't overlap and lie at most MOST_PITCH bytes apart."""
+    and row strides multiples of 4 bytes, rows that don't overlap and lie at most MOST_PITCH bytes apart, and less where
+    tiles of ``rows`` rows would else reach further than a 32-bit byte offset."""
 
-    # 512 rows of it stay below the 2 GiB that a 31-bit byte offset reaches.
     MOST_PITCH: ClassVar[int] = 1 << 22
+    REACH: ClassVar[int] = 1 << 32
 
     name = "tile.aligned"
     operands = (operand("view", VIEW),)
     results = (result(I1),)
+    attributes = (attribute("rows", "int", optional=True),)
 
     @classmethod
-    def build(cls, view: ir.Value) -> ir.Value:
-        return cls.create([view], [ir.IntegerType.get_signless(1)]).result
+    def build(cls, view: ir.Value, rows: int = 1) -> ir.Value:
+        wanted = rows if cls.most_pitch(rows) < cls.MOST_PITCH else None
+        return cls.create([view], [ir.IntegerType.get_signless(1)], rows=wanted).result
+
+    @classmethod
+    def most_pitch(cls, rows: int) -> int:
+        """The widest pitch of rows, in bytes, for tiles of that many."""
+        return min(cls.MOST_PITCH, cls.REACH // rows)
 
     @classmethod
     def check(cls, op: ir.Operation) -> None:

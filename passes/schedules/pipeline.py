@@ -97,7 +97,10 @@ class Pipeline(ABC):
 
     def whole_tiles_end(self) -> ir.Value:
         """Where whole, aligned tiles end: the loop variable's first value that needs the masked loop."""
-        fine: list[s.Condition] = [Aligned.build(view) for view in dict.fromkeys(x.view for x in self.staged)]
+        rows: dict[ir.Value, int] = {}
+        for staged in self.staged:
+            rows[staged.view] = max(staged.type.shape[0], rows.get(staged.view, 1))
+        fine: list[s.Condition] = [Aligned.build(view, most) for view, most in rows.items()]
         last: s.Scalar = s.sub(self.high, 1)
         for staged in self.staged:
             align = element_alignment(staged.type.dtype)

@@ -227,3 +227,20 @@ def test_batches_gibibytes_apart(large: tuple[Device, Buffer], gap: int) -> None
         found = buffer.read(np.float32, (m + 1, m), index * gap + MIB)
         assert np.array_equal(found[:m], batch.astype(np.float32) @ batch.astype(np.float32).T)
         assert np.isnan(found[m]).all()
+
+
+TALL = """
+kernel k(X: view[M, N, f16], Y: view[M, N, f16]) grid (1) {
+    Y[0 : 2048, 0 : 8] = X[0 : 2048, 0 : 8] + X[0 : 2048, 0 : 8]
+}
+"""
+
+
+@pytest.mark.parametrize("pitch", [1 << 20, (1 << 21) + 4096])
+def test_a_tile_that_reaches_over_4_gib(large: tuple[Device, Buffer], pitch: int) -> None:
+    """2048 rows, of 1 MiB and of a little more than 2 MiB: a 32-bit offset reaches only the former."""
+    _, buffer = large
+    values = np.arange(2048 * 8, dtype=np.float32).reshape(2048, 8).astype(np.float16)
+    x, y = Strided(buffer, values, pitch // 2), Strided(buffer, np.zeros_like(values), pitch // 2, 1 << 19)
+    launch(large, TALL, [*x.arguments(), *y.arguments()])
+    assert np.array_equal(y.read(), 2 * values)
