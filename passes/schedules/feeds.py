@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from mlir import ir
 
 from hkc.dialect.locations import place_of
-from hkc.dialect.ops import BufferLoad, LdsWrite, Wait
+from hkc.dialect.ops import BufferLoad, LdsWrite, Wait, Waitcnt
 from hkc.passes import scalars as s
 from hkc.passes.access import plain_type
 from hkc.passes.schedules.matmul import MatmulLoop, Operand
@@ -60,11 +60,11 @@ class Feed(ABC):
 
     @abstractmethod
     def land(self) -> None:
-        """This wavefront's share of the next tile is in LDS afterwards."""
+        """This wavefront's share of the next tile is in LDS afterwards, and its LDS reads are done."""
 
     @abstractmethod
     def drain(self) -> None:
-        """After the loop: no copy of this wavefront's is under way any more."""
+        """After the loop: no copy of this wavefront's is under way to a buffer that is still used."""
 
 
 class DirectFeed(Feed):
@@ -92,10 +92,12 @@ class DirectFeed(Feed):
 
     def land(self) -> None:
         Wait.build(self.flying.pop(0))
+        Waitcnt.build(lgkmcnt=0)
 
     def drain(self) -> None:
-        if self.flying:
-            Wait.build(self.carried())
+        """All but the last tile's: its buffer is not used any more."""
+        if left := [token for tile in self.flying[:-1] for token in tile]:
+            Wait.build(left)
 
 
 class RegisterFeed(Feed):
@@ -103,12 +105,11 @@ class RegisterFeed(Feed):
     reading ended with the tile before. Needs two buffers."""
 
     def fill(self) -> None:
-        tokens = []
         for index in range(self.stages - 1):
             tiles = [self._load(side, self.loop.start, index) for side in self.sides]
-            tokens += [self._write(tile, side, index) for tile, side in zip(tiles, self.sides, strict=True)]
+            for tile, side in zip(tiles, self.sides, strict=True):
+                self._write(tile, side, index)
         self.flying = [[self._load(side, self.loop.start, self.stages - 1) for side in self.sides]]
-        self.tokens = tokens
         self.land()
 
     def places(self) -> list[ir.Location]:
@@ -124,23 +125,22 @@ class RegisterFeed(Feed):
         loop.mark_whole(tile, staged)
         return tile
 
-    def _write(self, tile: ir.Value, side: Operand, index: int) -> ir.Value:
+    def _write(self, tile: ir.Value, side: Operand, index: int) -> None:
         with token_place(side.staged):
-            return LdsWrite.build(tile, self.slot(side, index))
+            LdsWrite.build(tile, self.slot(side, index))
 
     def early(self, step: int, index: int, variable: ir.Value) -> None:
         # The second operand's a slice later, if that is before the last one.
         for number, side in enumerate(self.sides):
             if step == min(number, max(self.steps - 2, 0)):
-                self.tokens.append(self._write(self.flying[0][number], side, index + self.stages - 1))
+                self._write(self.flying[0][number], side, index + self.stages - 1)
                 self.flying[0][number] = self._load(side, variable, index + self.stages)
 
     def late(self, index: int, variable: ir.Value) -> None:
         """Nothing: the writes come first."""
 
     def land(self) -> None:
-        Wait.build(self.tokens)
-        self.tokens = []
+        Waitcnt.build(lgkmcnt=0)
 
     def drain(self) -> None:
         """Nothing: each write was waited for in its iteration, and what was loaded beyond the end is dropped."""
@@ -150,7 +150,6 @@ class SingleFeed(RegisterFeed):
     """Loads into registers with a single LDS buffer: loaded in the first slices, written in the last one."""
 
     def fill(self) -> None:
-        self.tokens = []
         self.flying = [[self._load(side, self.loop.start, 0) for side in self.sides]]
         self.late(0, self.loop.low)
         self.land()
@@ -164,5 +163,6 @@ class SingleFeed(RegisterFeed):
 
     def late(self, index: int, variable: ir.Value) -> None:
         [tiles] = self.flying
-        self.tokens = [self._write(tile, side, 0) for tile, side in zip(tiles, self.sides, strict=True)]
+        for tile, side in zip(tiles, self.sides, strict=True):
+            self._write(tile, side, 0)
         self.flying = []

@@ -141,7 +141,6 @@ class Interleave(MatmulLoop):
     def _publish(self) -> None:
         """All wavefronts have read this tile, and the next one is in LDS."""
         self.feed.land()
-        Waitcnt.build(lgkmcnt=0)
         self.barrier()
 
     def _single_buffer(

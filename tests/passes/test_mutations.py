@@ -19,7 +19,8 @@ from .mutants import Kernel, Mutation, fences, mutations, run_unproved, verdict
 BLOCK, STEP = 64, 32
 TILE = (("BM", BLOCK), ("BN", BLOCK), ("BK", STEP))
 # A misaligned pitch sends all of K through the masked loop, a ragged K both loops: every fence is passed repeatedly.
-PROBLEMS = [(BLOCK, BLOCK, 5 * STEP + 6, 0), (BLOCK, BLOCK, 5 * STEP, 1)]
+# Nine tiles: a loop unrolled over four LDS buffers runs twice, and leaves one.
+PROBLEMS = [(BLOCK, BLOCK, 9 * STEP + 6, 0), (BLOCK, BLOCK, 9 * STEP, 1)]
 
 BY_HAND = [Kernel(arch, "02_gemm_by_hand", TILE) for arch in ("gfx942", "gfx950")]
 UNIFORM = [
