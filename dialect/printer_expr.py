@@ -284,6 +284,10 @@ class ExpressionPrinter:
         name = f"{'row' if get_int(op, 'axis') else 'col'}_{get_str(op, 'kind')}"
         return f"{name}({self.text(op.operands[0])})", POSTFIX
 
+    def _tile_rescale(self, op: ir.Operation) -> Text:
+        source, factors = op.operands
+        return f"rescale({self.text(source)}, {self.text(factors)})", POSTFIX
+
     def _tile_broadcast(self, op: ir.Operation) -> Text:
         axis, type_ = get_int(op, "axis") or 0, parse_type(op.results[0].type)
         assert isinstance(type_, TileType)

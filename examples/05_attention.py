@@ -53,12 +53,13 @@ def attention(
         if k + BN > K.shape[2]:
             s = hk.where(hk.col_index(BM, BN) < K.shape[2] - k, s, -hk.inf)
         new = hk.fmax(best, hk.row_fmax(s) * scale)
-        shift = hk.where(new == -hk.inf, 0, new)  # nothing seen yet: -inf - -inf would be NaN
+        top = hk.where(new > best + 8, new, best)  # weights up to 2^8 do, so that few turns rescale
+        shift = hk.where(top == -hk.inf, 0, top)  # nothing seen yet: -inf - -inf would be NaN
         p = hk.exp2(s * scale - hk.col(shift))
         fade = hk.exp2(best - shift)
         total = total * fade + hk.row_sum(p)
-        acc = acc * hk.col(fade) + p.to(DTYPE) @ V[b, g, k : k + BN, 0:D]
-        best = new
+        acc = hk.rescale(acc, fade) + p.to(DTYPE) @ V[b, g, k : k + BN, 0:D]
+        best = top
     OUT[b, h, m : m + BM, 0:D] = (acc / hk.col(hk.where(total == 0, 1, total))).to(DTYPE)
 
 

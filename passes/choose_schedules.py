@@ -14,7 +14,6 @@ from mlir import ir
 from hkc.dialect.irdl import get_int, get_ints, get_str
 from hkc.dialect.locations import span_of
 from hkc.dialect.ops import Barrier, LdsAlloc
-from hkc.dialect.types import lds_type
 from hkc.dialect.verify import walk
 from hkc.errors import HkcError
 from hkc.passes.rebuild import function_of, kernel_of
@@ -30,6 +29,7 @@ from hkc.passes.schedules.loops import (
     Grid,
     check_options,
     describe_loop,
+    lds_bytes,
 )
 from hkc.passes.staging import matmul_loads, pipelined_loops
 from hkc.targets import Target
@@ -44,7 +44,7 @@ def choose_schedules(module: ir.Module, target: Target) -> None:
             check_options(op, (AUTO, *TRAITS))
             if op not in pipelined:
                 _leave(op)
-    taken = sum(_bytes(op) for op in walk(function) if op.name == LdsAlloc.name)
+    taken = lds_bytes(function)
     grid: Grid | None = None
     for op, loads in pipelined.items():
         loop = describe_loop(op, loads, _alone(op, function, pipelined), taken)
@@ -87,7 +87,7 @@ def _asked(op: ir.Operation, grid: Grid | None) -> Asked:
 def shrink_hint(module: ir.Module, target: Target) -> str | None:
     """What the first pipelined loop of a module that no pass has changed could do with fewer registers."""
     function = kernel_of(module)
-    taken = sum(_bytes(op) for op in walk(function) if op.name == LdsAlloc.name)
+    taken = lds_bytes(function)
     pipelined = pipelined_loops(function)
     for op, loads in pipelined.items():
         loop = describe_loop(op, loads, _alone(op, function, pipelined), taken)
@@ -106,11 +106,6 @@ def _leave(op: ir.Operation) -> None:
             expected="acc += a @ b with a and b loaded at the loop's variable or at places that stay the same",
             hint='leave out schedule=..., or say schedule="auto"',
         )
-
-
-def _bytes(op: ir.Operation) -> int:
-    type_ = lds_type(op.results[0])
-    return type_.elements * type_.dtype.bytes
 
 
 def _alone(op: ir.Operation, function: ir.Operation, pipelined: dict[ir.Operation, list[ir.Operation]]) -> bool:

@@ -154,6 +154,10 @@ def _relate(op: ir.Operation, classes: Classes) -> None:
             _unite_tiles([result, *(end.operands[index] for end in ends)], classes)
     elif name == "tile.transpose":
         classes.unite(op.operands[0], op.results[0], transposed=True)
+    elif name == "tile.rescale":
+        source, factors = op.operands
+        classes.unite(source, op.results[0])
+        classes.slices.append(Slice(factors, source, 0, op))
     elif name in ("tile.reduce", "tile.broadcast"):
         axis = get_int(op, "axis") or 0
         source, out = op.operands[0], op.results[0]

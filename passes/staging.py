@@ -2,8 +2,8 @@
 
 A load that only feeds matmuls becomes an LDS tile. In a loop whose offsets are the loop variable or loop-invariant
 the copies are pipelined over `stages` LDS buffers, and what is not a whole, aligned tile is left to a second loop
-that loads element by element. Any other load is staged where it stands, but for those at the kernel's top level that
-load wide pieces of an operand just as a lane needs them.
+that loads element by element. Any other load is staged where it stands; only where LDS has no room for it, one at the
+kernel's top level that loads wide pieces of an operand just as a lane needs them does so straight away.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hkc.passes.layouts import parse_layout
 from hkc.passes.rebuild import kernel_of
 from hkc.passes.roles import Roles
 from hkc.passes.schedules import SCHEDULES
-from hkc.passes.schedules.loops import check_options, slot_type
+from hkc.passes.schedules.loops import check_options, lds_bytes, slot_bytes, slot_type
 from hkc.passes.staged import Staged, allocate, goes_direct
 from hkc.targets import Target
 
@@ -56,9 +56,7 @@ def stage_operands(module: ir.Module, roles: Roles, target: Target) -> None:
     function = kernel_of(module)
     loops = pipelined_loops(function)
     pipelined = {load for loads in loops.values() for load in loads}
-    for load in matmul_loads(function):
-        if load not in pipelined and not _loaded_once(load, target):
-            stage_in_place(load, roles.total, allocate(function, load, 1), target)
+    others = [load for load in matmul_loads(function) if load not in pipelined]
     for loop, loads in loops.items():
         check_options(loop, SCHEDULES)
         schedule = SCHEDULES[get_str(loop, "tile.schedule") or DEFAULT_SCHEDULE]
@@ -66,6 +64,10 @@ def stage_operands(module: ir.Module, roles: Roles, target: Target) -> None:
         buffers = schedule.buffers(get_int(loop, "tile.stages") or DEFAULT_STAGES, direct)
         staged = [Staged(load, allocate(function, load, buffers)) for load in loads]
         schedule(loop, staged, buffers, roles.computing, target).build()
+    for load in others:
+        fits = lds_bytes(function) + slot_bytes(slot_type(load)) <= target.lds_bytes
+        if fits or not _loaded_once(load, target):
+            stage_in_place(load, roles.total, allocate(function, load, 1), target)
 
 
 def pipelined_loops(function: ir.Operation) -> dict[ir.Operation, list[ir.Operation]]:
@@ -79,7 +81,7 @@ def pipelined_loops(function: ir.Operation) -> dict[ir.Operation, list[ir.Operat
 
 
 def _loaded_once(load: ir.Operation, target: Target) -> bool:
-    """Whether a load runs once and gets its operand by the widest accesses as it is: LDS would only cost."""
+    """Whether a load runs once and gets its operand by the widest accesses as it is, so that it can do without LDS."""
     type_ = tile_type(load.results[0])
     wide = parse_layout(type_.layout or "").side_by_side() * type_.dtype.bytes >= target.widest_access
     return wide and load.parent.operation.name == "func.func"

@@ -73,7 +73,7 @@ from hkc.dialect.ops.memory import (
     SubView,
 )
 from hkc.dialect.ops.sync import Barrier, Interleave, ScheduleBarrier, SetPriority, Wait, Waitcnt, WaveId
-from hkc.dialect.ops.vectors import REDUCTIONS, Broadcast, Index, Reduce, ReduceParts
+from hkc.dialect.ops.vectors import REDUCTIONS, Broadcast, Index, Reduce, ReduceParts, Rescale
 
 OPS: tuple[type[Op], ...] = (
     *(BlockId, OrderedBlock, Dim, SubView, Aligned, Load, Store, BufferLoad, BufferStore, MaskedLoad, MaskedStore),
@@ -82,7 +82,7 @@ OPS: tuple[type[Op], ...] = (
     *(Full, Mma, Transpose, Relayout, Cast, Add, Sub, Mul, Div, Max, Min),
     *(FMax, FMin, Fma),
     *(Neg, Abs, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Erf, Sigmoid, Silu, Gelu, Compare, Select, Part, Join),
-    *(Reduce, ReduceParts, Broadcast, Index),
+    *(Reduce, ReduceParts, Broadcast, Rescale, Index),
     *(LaneId, ViewPointer, ViewStride, DescribeView, LaneLoad, LaneStore, LaneBufferLoad, LaneBufferStore),
     *(LaneLdsLoad, LaneLdsLoadTransposed, LaneLdsStore, LaneLdsCopy, LaneSwap),
 )

@@ -108,6 +108,26 @@ class Broadcast(Op):
             )
 
 
+class Rescale(Op):
+    """A float tile times a column of factors, one a row. Wavefronts whose factors are all 1 skip it."""
+
+    name = "tile.rescale"
+    operands = (operand("source", TILE), operand("factors", TILE))
+    results = (result(TILE),)
+
+    @classmethod
+    def build(cls, source: ir.Value, factors: ir.Value) -> ir.Value:
+        return cls.create([source, factors], [source.type]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        source, factors = (tile_type(v) for v in op.operands)
+        if source.rank != 2 or factors.rank != 1 or not source.dtype.is_float or source.dtype != factors.dtype:
+            expected = "a 2-D float tile and a 1-D one of its type"
+            raise fail(op, "a rescale takes one factor a row", expected=expected, got=f"{source}, {factors}")
+        extent(op, "the column of factors", source.shape[:1], factors.shape)
+
+
 class Index(Op):
     """Each element is its own index along ``axis``, an i32."""
 

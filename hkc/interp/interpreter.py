@@ -368,6 +368,7 @@ _OPS: dict[str, Callable[[ir.Operation], _Function]] = {
     "tile.select": _plain(tile_ops.select),
     "tile.reduce": lambda op: _bound(reductions.reduce(op)),
     "tile.reduce_parts": lambda op: _bound(reductions.reduce_parts(op)),
+    "tile.rescale": _plain(reductions.rescale),
     "tile.broadcast": lambda op: _bound(reductions.broadcast(op)),
     "tile.index": lambda op: _bound(reductions.index(op)),
     **{name: _plain(function) for name, function in tile_ops.BINARY.items()},

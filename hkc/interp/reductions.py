@@ -10,6 +10,7 @@ from mlir import ir
 from hkc.dialect.irdl import get_int, get_str
 from hkc.dialect.types import tile_type
 from hkc.dtypes import DTYPES, DType
+from hkc.interp.tile_ops import BINARY
 from hkc.interp.values import Tile, settle
 from hkc.numerics import Floats, round_to, wrap
 
@@ -104,6 +105,12 @@ def broadcast(op: ir.Operation) -> Callable[[Tile], Tile]:
         return np.broadcast_to(values[:, None] if axis == 0 else values, shape)
 
     return lambda tile: Tile(spread(tile.value), tile.dtype, None if tile.error is None else spread(tile.error))
+
+
+def rescale(source: Tile, factors: Tile) -> Tile:
+    """Each row times its factor."""
+    error = None if factors.error is None else factors.error[:, None]
+    return BINARY["tile.mul"](source, Tile(factors.value[:, None], factors.dtype, error))
 
 
 def index(op: ir.Operation) -> Callable[[], Tile]:

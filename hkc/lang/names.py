@@ -187,6 +187,11 @@ def col_argmin(x: Value) -> Value:
     raise _outside("col_argmin")
 
 
+def rescale(x: Value, factors: Value) -> Value:
+    """``x * col(factors)``; wavefronts whose factors are all 1 skip it."""
+    raise _outside("rescale")
+
+
 def row(v: Value, rows: int = ...) -> Value:  # type: ignore[assignment]
     """A vector as every row of a tile: of one with so many rows, else of the tile that it meets."""
     raise _outside("row")

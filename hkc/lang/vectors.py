@@ -61,6 +61,20 @@ def fill(vector: Tile, axis: int, other: int) -> Tile:
     return Tile(emit(ops.Broadcast.build, vector.ir, axis, shape))
 
 
+def rescale(value: Any, factors: Any, /) -> Tile:
+    """``value * col(factors)``; wavefronts whose factors are all 1 skip it."""
+    if not isinstance(value, Tile) or value.type.rank != 2 or not value.dtype.is_float:
+        raise HkcError(f"rescale of {describe_type(value)}", here(), expected="a 2-D float tile")
+    if not isinstance(factors, Tile) or factors.type.rank != 1 or factors.dtype != value.dtype:
+        expected = f"a 1-D {value.dtype.name} tile of factors"
+        raise HkcError(f"rescale by {describe_type(factors)}", here(), expected=expected)
+    if factors.shape[0] != value.shape[0]:
+        raise HkcError(
+            "rescale takes one factor a row", here(), expected=f"{value.shape[0]} factors", got=f"{factors.shape[0]}"
+        )
+    return Tile(emit(ops.Rescale.build, value.ir, factors.ir))
+
+
 def index(axis: int, *shape: Any) -> Tile:
     """A tile of its own indices along ``axis``."""
     return Tile(emit(ops.Index.build, axis, tuple(_extent(e) for e in shape)))

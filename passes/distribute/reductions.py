@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlir import ir
-from mlir.dialects import arith, llvm
+from mlir.dialects import arith, llvm, scf
 
 from hkc.dialect.irdl import get_int, get_str
-from hkc.dialect.ops import Broadcast, Index, LaneSwap, Reduce, ReduceParts
+from hkc.dialect.ops import Broadcast, Index, LaneSwap, Reduce, ReduceParts, Rescale
 from hkc.dialect.types import TileType, tile_type
 from hkc.dtypes import DTYPES, DType
 from hkc.passes import scalars as s
 from hkc.passes.distribute.distributor import Distributor, distribution, vector_type
-from hkc.passes.distribute.vectors import length, pick, splat
+from hkc.passes.distribute.vectors import gather, item, length, pick, splat
 from hkc.passes.layouts import LANE_BITS, Distribution
 from hkc.passes.rebuild import Handler
 
+# What has an instruction of three operands: CDNA3 ISA 12.11, V_MAX3_F32 and the like.
+_TERNARY = ("fmax", "fmin")
 _Combine = Callable[[ir.Value, ir.Value], ir.Value]
 
 # Reduction -> arith op on floats, on integers.
@@ -48,6 +50,29 @@ def _lines(dist: Distribution, axis: int, vectors: list[ir.Value]) -> list[list[
     for fragment, vector in zip(dist.fragments, vectors, strict=True):
         lines.setdefault(fragment[1 - axis], []).append(vector)
     return list(lines.values())
+
+
+def _tree(vectors: list[ir.Value], dist: Distribution, axis: int, combine: _Combine) -> ir.Value:
+    """Whole vectors first: packed instructions combine two items each."""
+    whole = vectors[0]
+    for vector in vectors[1:]:
+        whole = combine(whole, vector)
+    return _fold_items(whole, dist, axis, combine)
+
+
+def _chain(vectors: list[ir.Value], dist: Distribution, axis: int, combine: _Combine) -> ir.Value:
+    """Item after item, two at a time: v_max3 and v_min3 take three operands."""
+    gone = sum(1 << bit for bit, step in enumerate(dist.layout.items) if step[axis])
+    results = []
+    for kept in range(length(vectors[0])):
+        if kept & gone:
+            continue
+        items = [item(v, i) for v in vectors for i in range(length(v)) if i & ~gone == kept]
+        best = items[0]
+        for value in items[1:]:
+            best = combine(best, value)
+        results.append(best)
+    return gather(results)
 
 
 def _fold_items(vector: ir.Value, dist: Distribution, axis: int, combine: _Combine) -> ir.Value:
@@ -88,28 +113,52 @@ def reduce(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     source, vectors = d.fragments(op.operands[0])
     axis, dist = get_int(op, "axis") or 0, distribution(source)
     wide = _accumulated(source.dtype)
-    combine = _combiner(get_str(op, "kind") or "", wide)
+    kind = get_str(op, "kind") or ""
+    combine = _combiner(kind, wide)
     made = []
     for line in _lines(dist, axis, vectors):
-        first, *rest = _converted(line, source.dtype, wide)
-        for vector in rest:
-            first = combine(first, vector)
-        made.append(_fold_lanes(_fold_items(first, dist, axis, combine), dist, axis, d, combine))
+        wides = _converted(line, source.dtype, wide)
+        folded = _chain(wides, dist, axis, combine) if kind in _TERNARY else _tree(wides, dist, axis, combine)
+        made.append(_fold_lanes(folded, dist, axis, d, combine))
     return _converted(made, wide, source.dtype)
 
 
 def broadcast(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     """Each fragment takes the items of its line."""
-    axis, dist = get_int(op, "axis") or 0, distribution(tile_type(op.results[0]))
+    return _spread(distribution(tile_type(op.results[0])), get_int(op, "axis") or 0, d.get(op.operands[0]))
+
+
+def _spread(dist: Distribution, axis: int, vectors: list[ir.Value]) -> list[ir.Value]:
+    """A vector's fragments as those of a tile that it runs along."""
     kept = [bit for bit, step in enumerate(dist.layout.items) if step[axis]]
     sources = [
         sum((index >> bit & 1) << place for place, bit in enumerate(kept))
         for index in range(dist.layout.items_per_fragment)
     ]
     places = sorted({fragment[axis] for fragment in dist.fragments})
-    spread = [pick(vector, sources) for vector in d.get(op.operands[0])]
+    spread = [pick(vector, sources) for vector in vectors]
     line = dict(zip(places, spread, strict=True))
     return [line[fragment[axis]] for fragment in dist.fragments]
+
+
+def rescale(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    """A branch that the whole wavefront takes or not: by one ballot whether any lane's factor is another than 1."""
+    source, vectors = d.fragments(op.operands[0])
+    factors = d.get(op.operands[1])
+    one = s.constant(1.0, source.dtype.mlir_type())
+    changed: ir.Value | None = None
+    for vector in factors:
+        for place in range(length(vector)):
+            differs = arith.CmpFOp(arith.CmpFPredicate.UNE, item(vector, place), one).result
+            changed = differs if changed is None else arith.OrIOp(changed, differs).result
+    ballot = ir.Operation.create("rocdl.ballot", results=[s.i64()], operands=[changed]).result
+    branch = scf.IfOp(s.compare("ne", ballot, 0), [v.type for v in vectors], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        column = _spread(distribution(source), 0, factors)
+        scf.YieldOp([arith.MulFOp(v, factor).result for v, factor in zip(vectors, column, strict=True)])
+    with ir.InsertionPoint(branch.else_block):
+        scf.YieldOp(vectors)
+    return list(branch.operation.results)
 
 
 def index(d: Distributor, op: ir.Operation) -> list[ir.Value]:
@@ -137,5 +186,6 @@ HANDLERS: dict[str, Handler] = {
     Reduce.name: reduce,
     ReduceParts.name: reduce,
     Broadcast.name: broadcast,
+    Rescale.name: rescale,
     Index.name: index,
 }

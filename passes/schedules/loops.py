@@ -9,8 +9,9 @@ from mlir import ir
 
 from hkc.dialect.irdl import get_int, get_str
 from hkc.dialect.locations import span_of
-from hkc.dialect.ops import Load, Mma, Transpose
-from hkc.dialect.types import LdsType, TileType, tile_type, try_parse_type
+from hkc.dialect.ops import LdsAlloc, Load, Mma, Transpose
+from hkc.dialect.types import LdsType, TileType, lds_type, tile_type, try_parse_type
+from hkc.dialect.verify import walk
 from hkc.dtypes import DType
 from hkc.errors import HkcError
 
@@ -48,7 +49,7 @@ class GemmLoop:
     @property
     def bytes(self) -> int:
         """LDS bytes of one iteration's tiles."""
-        return sum(slot.elements * slot.dtype.bytes for slot in self.operands)
+        return sum(slot_bytes(slot) for slot in self.operands)
 
     @property
     def tile(self) -> str:
@@ -71,6 +72,16 @@ def check_options(op: ir.Operation, known: Iterable[str]) -> None:
         )
     if load_waves is not None and load_waves < 1:
         raise HkcError("load_waves counts wavefronts", span_of(op), expected="1 or more", got=str(load_waves))
+
+
+def slot_bytes(slot: LdsType) -> int:
+    """Bytes of LDS."""
+    return slot.elements * slot.dtype.bytes
+
+
+def lds_bytes(function: ir.Operation) -> int:
+    """LDS that a kernel allocates so far."""
+    return sum(slot_bytes(lds_type(op.results[0])) for op in walk(function) if op.name == LdsAlloc.name)
 
 
 def slot_type(load: ir.Operation) -> LdsType:

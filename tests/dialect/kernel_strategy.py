@@ -205,6 +205,8 @@ class Generator:
         options = [f"({tile}) * col({rows})", f"row({columns}) + ({tile})", f"min({tile}, {columns})"]
         options += [f"col({rows}, {shape[1]})", f"row({columns}, {shape[0]})", f"col({rows}) - row({columns})"]
         options.append(f"where(({tile}) < col({rows}), {tile}, row({columns}))")
+        if dtype != "i32":
+            options.append(f"rescale({tile}, {rows})")
         if dtype == "i32":
             options += [f"{line}_index({shape[0]}, {shape[1]})" for line in ("row", "col")]
         return options
