@@ -284,6 +284,11 @@ class ExpressionPrinter:
         name = f"{'row' if get_int(op, 'axis') else 'col'}_{get_str(op, 'kind')}"
         return f"{name}({self.text(op.operands[0])})", POSTFIX
 
+    def _tile_narrow(self, op: ir.Operation) -> Text:
+        type_ = parse_type(op.results[0].type)
+        assert isinstance(type_, TileType)
+        return f"narrow({self.text(op.operands[0])}, {type_.dtype})", POSTFIX
+
     def _tile_rescale(self, op: ir.Operation) -> Text:
         source, factors = op.operands
         return f"rescale({self.text(source)}, {self.text(factors)})", POSTFIX

@@ -55,6 +55,7 @@ EXPRESSIONS = frozenset(
             "tile.fmax",
             "tile.fmin",
             "tile.fma",
+            "tile.narrow",
             "tile.rescale",
             "tile.reduce",
             "tile.broadcast",

@@ -1,4 +1,4 @@
-"""Attention, O = softmax(Q.K^T / sqrt(D)) V, for any number of queries and keys; H query heads share HKV heads of K, V.
+"""Attention, softmax(Q.K^T / sqrt(D)) V, for any number of queries and keys; H query heads share HKV heads of K, V.
 
 With CAUSAL=1 a query sees the keys up to its own place, counted from the end; WINDOW > 0 keeps the last WINDOW of
 those. A query that sees no key gets zeros. The scores never leave registers: what the first matmul leaves in a lane is
@@ -22,7 +22,7 @@ def attention(
     OUT: hk.View["B", "H", "N", D, DTYPE],
     *,
     D=128,
-    BM=128,
+    BM=lambda N, D: 256 if N >= 256 and D <= 128 else 128,
     BN=64,
     CAUSAL: Literal[0, 1] = 0,
     WINDOW=0,
@@ -58,9 +58,9 @@ def attention(
         p = hk.exp2(s * scale - hk.col(shift))
         fade = hk.exp2(best - shift)
         total = total * fade + hk.row_sum(p)
-        acc = hk.rescale(acc, fade) + p.to(DTYPE) @ V[b, g, k : k + BN, 0:D]
+        acc = hk.rescale(acc, fade) + hk.narrow(p, DTYPE) @ V[b, g, k : k + BN, 0:D]
         best = top
-    OUT[b, h, m : m + BM, 0:D] = (acc / hk.col(hk.where(total == 0, 1, total))).to(DTYPE)
+    OUT[b, h, m : m + BM, 0:D] = (acc * hk.col(1.0 / hk.where(total == 0, 1, total))).to(DTYPE)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ from hkc.lang.values import Lds, Scalar, Tile, Token, View, wrap
 minimum = FUNCTIONS["min"]
 maximum = FUNCTIONS["max"]
 exp, exp2, log, log2, sqrt, rsqrt, absolute, tanh, erf, sigmoid, silu, gelu = (FUNCTIONS[n] for n in MATH_NAMES)
-fmin, fmax, fma, rescale = (FUNCTIONS[name] for name in ("fmin", "fmax", "fma", "rescale"))
+fmin, fmax, fma, rescale, narrow = (FUNCTIONS[name] for name in ("fmin", "fmax", "fma", "rescale", "narrow"))
 row, col, index = (FUNCTIONS[name] for name in ("row", "col", "index"))
 row_index, col_index = (FUNCTIONS[name] for name in ("row_index", "col_index"))
 row_sum, row_prod, row_max, row_min, row_fmax, row_fmin = (FUNCTIONS[f"row_{kind}"] for kind in REDUCTIONS)
@@ -296,6 +296,7 @@ __all__ = [
     "loop",
     "maximum",
     "minimum",
+    "narrow",
     "ordered_block",
     "read",
     "relu",

@@ -118,6 +118,27 @@ class Cast(Op):
         extent(op, "the converted tile", tile_type(op.operands[0]).shape, tile_type(op.results[0]).shape)
 
 
+class Narrow(Op):
+    """Floats rounded to a narrower type, to nearest even, where NaN don't matter: one may become any value."""
+
+    name = "tile.narrow"
+    operands = (operand("source", TILE),)
+    results = (result(TILE),)
+
+    @classmethod
+    def build(cls, source: ir.Value, dtype: DType) -> ir.Value:
+        type_ = tile_type(source)
+        return cls.create([source], [TileType(type_.shape, dtype, type_.layout).mlir()]).result
+
+    @classmethod
+    def check(cls, op: ir.Operation) -> None:
+        source, out = tile_type(op.operands[0]), tile_type(op.results[0])
+        extent(op, "the narrowed tile", source.shape, out.shape)
+        if not source.dtype.is_float or not out.dtype.is_float or out.dtype.bits >= source.dtype.bits:
+            got = f"{source.dtype.name} to {out.dtype.name}"
+            raise fail(op, "narrow makes floats of wider floats", got=got, hint="x.to(...) converts any")
+
+
 class _Binary(Op):
     """Element by element on two tiles of one type."""
 

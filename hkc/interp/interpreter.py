@@ -364,6 +364,7 @@ _OPS: dict[str, Callable[[ir.Operation], _Function]] = {
     "tile.fma": _plain(tile_ops.fma),
     "tile.relayout": _plain(lambda tile: tile),
     "tile.cast": _cast,
+    "tile.narrow": _cast,
     "tile.compare": _compare,
     "tile.select": _plain(tile_ops.select),
     "tile.reduce": lambda op: _bound(reductions.reduce(op)),

@@ -187,6 +187,11 @@ def col_argmin(x: Value) -> Value:
     raise _outside("col_argmin")
 
 
+def narrow(x: Value, dtype: Any) -> Value:
+    """``x.to(dtype)`` from a wider float, where NaN don't matter: one may become any value."""
+    raise _outside("narrow")
+
+
 def rescale(x: Value, factors: Value) -> Value:
     """``x * col(factors)``; wavefronts whose factors are all 1 skip it."""
     raise _outside("rescale")

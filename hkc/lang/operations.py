@@ -238,6 +238,16 @@ def to(value: Any, dtype: Any) -> Any:
     raise HkcError(f"{describe_type(value)} has no .to()", here(), hint=_instead(value))
 
 
+def narrow(value: Any, dtype: Any, /) -> Any:
+    """``x.to(dtype)`` from a wider float, where NaN don't matter."""
+    if not isinstance(value, Tile) or not value.dtype.is_float:
+        raise HkcError(f"narrow of {describe_type(value)}", here(), expected="a float tile")
+    if not isinstance(dtype, DType) or not dtype.is_float or dtype.bits >= value.dtype.bits:
+        expected = f"a float type narrower than {value.dtype.name}"
+        raise HkcError(f"narrow to {describe_type(dtype)}", here(), expected=expected, hint="x.to(...) converts any")
+    return Tile(emit(ops.Narrow.build, value.ir, dtype))
+
+
 def transpose(value: Any) -> Tile:
     """``x.T``."""
     if not isinstance(value, Tile):

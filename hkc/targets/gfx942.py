@@ -21,6 +21,7 @@ TARGET = Target(
     lds_direct_bytes=4,  # CDNA3 ISA 9.1.9: LDS-direct buffer loads move one dword a lane
     lds_transpose_bytes=0,  # CDNA3 ISA 11: no transposing LDS reads
     lane_swaps=(1, 2, 3, 7, 8, 15),  # CDNA3 ISA 12.12.1: DPP quad_perm, row_half_mirror, row_ror:8, row_mirror
+    converts_bf16=False,  # CDNA3 ISA 12: no conversion to bf16
     buffer_resource_word3=0x27000,  # CDNA3 ISA 9.1.8: 32-bit data format, raw; what LLVM's own lowering uses
     # Shapes: CDNA3 ISA 7.1; cycles: CDNA3 ISA table 28 (4 cycles a pass).
     mfma=(

@@ -30,6 +30,7 @@ TARGET = Target(
         16,
         32,
     ),  # CDNA4 ISA 12.12.1: DPP quad_perm, row_half_mirror, row_ror:8, row_mirror; permlane16/32 swaps
+    converts_bf16=True,  # CDNA4 ISA 12: V_CVT_PK_BF16_F32
     buffer_resource_word3=0x27000,  # CDNA4 ISA 9.1.8: 32-bit data format, raw; what LLVM's own lowering uses
     # Shapes: CDNA4 ISA 7.1; cycles: CDNA4 ISA table 28 (4 cycles a pass).
     mfma=(

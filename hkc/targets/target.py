@@ -44,7 +44,8 @@ class Target:
     ``xcds``: accelerator dies, each with an L2 of its own, that workgroups go to in turn; a power of two.
     ``widest_access`` and ``widest_lds_access``: the most that a lane moves at once in global memory and in LDS;
     ``lds_direct_bytes``: the most that a lane of an LDS-direct load moves; ``lds_transpose_bytes``: size of the items
-    that LDS reads can transpose (0: none); ``lane_swaps``: XORs of lane numbers that one VALU instruction does.
+    that LDS reads can transpose (0: none); ``lane_swaps``: XORs of lane numbers that one VALU instruction does;
+    ``converts_bf16``: whether an instruction rounds f32 to bf16.
     """
 
     arch: str
@@ -63,6 +64,7 @@ class Target:
     lds_direct_bytes: int
     lds_transpose_bytes: int
     lane_swaps: tuple[int, ...]
+    converts_bf16: bool
     buffer_resource_word3: int
     mfma: tuple[MfmaShape, ...]
     read_phases: dict[int, LdsPhases]

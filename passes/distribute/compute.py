@@ -228,6 +228,34 @@ def cast(d: Distributor, op: ir.Operation) -> list[ir.Value]:
     return values
 
 
+# f32 and bf16 as bits: IEEE 754 binary32's upper half is a bf16.
+_HALF_BITS, _BELOW_HALF = 16, 0x7FFF
+
+
+def narrow(d: Distributor, op: ir.Operation) -> list[ir.Value]:
+    """Where nothing converts to bf16: half of the dropped bits' range, and one more for an odd result, is added to the
+    bits, whose upper half remains. (A NaN with the largest payload would carry into its sign.)"""
+    source, values = d.fragments(op.operands[0])
+    if source.dtype.name != "f32" or tile_type(op.results[0]).dtype.name != "bf16" or d.target.converts_bf16:
+        return cast(d, op)
+    return [_upper_half(v) for v in values]
+
+
+def _upper_half(value: ir.Value) -> ir.Value:
+    count = length(value)
+    words, halves = (ir.VectorType.get([count], ir.IntegerType.get_signless(bits)) for bits in (32, 16))
+    bits = arith.BitcastOp(words, value).result
+
+    def constant(number: int) -> ir.Value:
+        return splat(s.constant(number, s.i32()), count)
+
+    upper = arith.ShRUIOp(bits, constant(_HALF_BITS)).result
+    odd = arith.AndIOp(upper, constant(1)).result
+    rounded = arith.AddIOp(arith.AddIOp(bits, odd).result, constant(_BELOW_HALF)).result
+    narrow_bits = arith.TruncIOp(halves, arith.ShRUIOp(rounded, constant(_HALF_BITS)).result).result
+    return arith.BitcastOp(vector_type(count, DTYPES["bf16"]), narrow_bits).result
+
+
 def _nonzero(value: ir.Value, dtype: DType) -> ir.Value:
     zero = splat(s.constant(0, dtype.mlir_type()), length(value))
     if dtype.is_float:
@@ -289,6 +317,7 @@ HANDLERS: dict[str, Handler] = {
     ops.Fma.name: fma,
     ops.Relayout.name: relayout,
     ops.Cast.name: cast,
+    ops.Narrow.name: narrow,
     ops.Mma.name: mma,
     ops.Part.name: part,
     ops.Join.name: join,

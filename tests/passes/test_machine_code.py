@@ -6,12 +6,16 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
+import hkc as hk
 from hkc.driver.assembly import main_loop
 from hkc.driver.compile import CompiledKernel, compile_module
+from hkc.numerics import encode
+from hkc.runtime import open_device
 
-from .conftest import Make
+from .conftest import EXAMPLES, Make
 
 
 @pytest.fixture(params=["gfx942", "gfx950"])
@@ -166,3 +170,16 @@ def test_interleave_spills_nothing_with_transposed_operands(make: Make, gemm: st
     mix, used = main_loop(kernel.hsaco), kernel.report.resources
     assert (used.vgpr_spills, used.sgpr_spills, used.scratch) == (0, 0, 0)
     assert mix is not None and "AGPR moves" not in mix.kinds
+
+
+@pytest.mark.parametrize(("arch", "most"), [("gfx950", 7.5), ("gfx942", 6.0)])
+def test_attention_executes_few_instructions_for_each_mfma(arch: str, most: float) -> None:
+    """HipKittens' loop on gfx950 has 8.3, FlyDSL's on gfx942 7.2 (static counts of their listings)."""
+    random = np.random.default_rng(0).standard_normal((3, 1, 1, 4096, 128))
+    arrays = [hk.array(encode(values, hk.bf16), hk.bf16) for values in (*random, np.zeros((1, 1, 4096, 128)))]
+    device = open_device(f"emulator:{arch}")
+    device.counters()
+    hk.load(EXAMPLES / "05_attention.tile")(*arrays, device=f"emulator:{arch}")
+    counters = device.counters()
+    assert counters["instructions"] <= most * counters["mfma"]
+    assert counters["lds_conflict_cycles"] == 0
