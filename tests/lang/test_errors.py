@@ -130,7 +130,7 @@ TILE = [
     ("fmin(i, 3)", (5, 5), "fmin takes floats", "", "", "x.to(f32)"),
     ("row_fmax(i)", (5, 5), "row_fmax of a 64x64 i32 tile", "floats", "", "use row_max"),
     ("narrow(i, bf16)", (5, 5), "narrow of a 64x64 i32 tile", "a float tile", "", ""),
-    ("narrow(a, f16)", (5, 5), "narrow to f16", "a float type narrower than bf16", "", "x.to(...)"),
+    ("narrow(a, f16)", (5, 5), "narrow to the element type f16", "a float type narrower than bf16", "", "x.to(...)"),
     ("rescale(i, t)", (5, 5), "rescale of a 64x64 i32 tile", "a 2-D float tile", "", ""),
     ("rescale(t, 2)", (5, 5), "rescale by the int 2", "a 1-D f32 tile of factors", "", ""),
     ("rescale(t, zeros(32, f32))", (5, 5), "rescale takes one factor a row", "64 factors", "32", ""),

@@ -267,6 +267,8 @@ def test_functions_outside_of_kernels(name: str) -> None:
         "where": 3,
         "row_index": 2,
         "fmin": 2,
+        "rescale": 2,
+        "narrow": 2,
         "fmax": 2,
         "fma": 3,
         "col_index": 2,
