@@ -2,7 +2,8 @@
 
 Wavefronts that do the same form a role; each role's paths are followed with the slot indices as they rotate. The roles
 advance together from barrier to barrier, so one that is a barrier ahead of another is followed exactly. Loop bounds
-and branches that don't depend on the wavefront are decided alike in all roles.
+and branches that don't depend on the wavefront are decided alike in all roles, in the order in which each comes by;
+where one might come by less often, or run ahead without barriers, each decides for itself.
 
 An access is under way from its issue until its own wavefront has waited for it; a barrier passed after that orders it
 before what others do. Two wavefronts' accesses to the same bytes that may be under way between the same two barriers

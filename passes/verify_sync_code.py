@@ -185,7 +185,8 @@ def _same_values(program: Program) -> dict[int, int]:
 
 
 class Coder:
-    """Flattens a kernel for each role. ``keys`` counts the roles that make each decision."""
+    """Flattens a kernel for each role: ``codes``, one a role. ``participants`` lists the roles that make each
+    decision."""
 
     def __init__(self, program: Program, roles: list[Role], shares: Roles, target: Target) -> None:
         self.program, self.shares, self.target = program, shares, target
