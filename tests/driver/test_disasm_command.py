@@ -16,6 +16,11 @@ import pytest
 from hkc.cli import main
 
 ROOT = Path(__file__).parents[2]
+OWN = [
+    f"{path}:{name}"
+    for path in sorted((ROOT / "examples").glob("*.tile"))
+    for name in re.findall(r"^kernel (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
 FOREIGN = sorted((ROOT / "tests" / "foreign" / "data").rglob("*.hsaco"))
 OBJDUMP = shutil.which("llvm-objdump-22")
 LINE = re.compile(r"\t(.*?)\s*// ([0-9A-F]{12}): ([0-9A-F ]+?)(?: <(.*)>)?")
@@ -70,10 +75,10 @@ def test_foreign_objects(hkc: Run, file: Path) -> None:
 
 @needs_objdump
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.tile")), ids=lambda path: path.name)
-def test_own_kernels(hkc: Run, tmp_path: Path, arch: str, example: Path) -> None:
+@pytest.mark.parametrize("kernel", OWN, ids=lambda kernel: kernel.rpartition("/")[2])
+def test_own_kernels(hkc: Run, tmp_path: Path, arch: str, kernel: str) -> None:
     target = tmp_path / "out.hsaco"
-    assert hkc("compile", example, "--arch", arch, "-o", target)[0] == 0
+    assert hkc("compile", kernel, "--arch", arch, "-o", target)[0] == 0
     check_against_objdump(hkc, target)
 
 
