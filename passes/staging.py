@@ -57,6 +57,10 @@ def stage_operands(module: ir.Module, roles: Roles, target: Target) -> None:
     loops = pipelined_loops(function)
     pipelined = {load for loads in loops.values() for load in loads}
     others = [load for load in matmul_loads(function) if load not in pipelined]
+    once = [load for load in others if _loaded_once(load, target)]
+    for load in others:
+        if load not in once:
+            stage_in_place(load, roles.total, allocate(function, load, 1), target)
     for loop, loads in loops.items():
         check_options(loop, SCHEDULES)
         schedule = SCHEDULES[get_str(loop, "tile.schedule") or DEFAULT_SCHEDULE]
@@ -64,9 +68,8 @@ def stage_operands(module: ir.Module, roles: Roles, target: Target) -> None:
         buffers = schedule.buffers(get_int(loop, "tile.stages") or DEFAULT_STAGES, direct)
         staged = [Staged(load, allocate(function, load, buffers)) for load in loads]
         schedule(loop, staged, buffers, roles.computing, target).build()
-    for load in others:
-        fits = lds_bytes(function) + slot_bytes(slot_type(load)) <= target.lds_bytes
-        if fits or not _loaded_once(load, target):
+    for load in once:  # with what LDS is left
+        if lds_bytes(function) + slot_bytes(slot_type(load)) <= target.lds_bytes:
             stage_in_place(load, roles.total, allocate(function, load, 1), target)
 
 
