@@ -1,7 +1,7 @@
 """Attention, softmax(Q.K^T / sqrt(D)) V, for any number of queries and keys; H query heads share HKV heads of K, V.
 
 With CAUSAL=1 a query sees the keys up to its own place, counted from the end; WINDOW > 0 keeps the last WINDOW of
-those. A query that sees no key gets zeros. The scores never leave registers: what the first matmul leaves in a lane is
+those alone. A query that sees no key gets zeros. The scores never leave registers: what the first matmul leaves in a lane is
 what the second one wants there.
 """
 
@@ -35,7 +35,7 @@ def attention(
     g = h // (Q.shape[1] // K.shape[1])  # the head of K and V that this one shares
     scale = D**-0.5 * 1.4426950408889634  # exp2 instead of exp: log2(e)
     ahead = K.shape[2] - Q.shape[2]  # query i sees keys up to i + ahead
-    last = min(K.shape[2], m + BM + ahead) if CAUSAL == 1 else K.shape[2]
+    last = min(K.shape[2], m + BM + ahead) if CAUSAL == 1 or WINDOW > 0 else K.shape[2]
     first = max(0, m + ahead + 1 - WINDOW) // BN * BN if WINDOW > 0 else 0
 
     q = Q[b, h, m : m + BM, 0:D]

@@ -54,7 +54,7 @@ def reference(case: Case, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> 
     scores = q.double() @ keys.transpose(-1, -2) / math.sqrt(case.width)
     place = torch.arange(case.keys)[None] - torch.arange(case.queries)[:, None] - (case.keys - case.queries)
     seen = torch.ones_like(place, dtype=torch.bool)
-    if case.causal:
+    if case.causal or case.window:  # a window ends at the query's own place
         seen &= place <= 0
     if case.window:
         seen &= place > -case.window
