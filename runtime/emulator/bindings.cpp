@@ -6,8 +6,6 @@
 
 namespace hkc::emu {
 
-std::span<const Binding> buffer_bindings();
-
 namespace base {
 VectorVariant variant();
 }
@@ -45,10 +43,13 @@ class Registry {
         add(scalar_bindings());
         add(control_bindings());
         add(lane_bindings());
+        add(relocation_bindings());
         add(scalar_memory_bindings());
         add(lds_bindings());
         add(vector_memory_bindings());
         add(buffer_bindings());
+        add(formatted_bindings());
+        add(scratch_bindings());
         for (std::span<const Binding> list : vector_variant().lists) add(list);
     }
 

@@ -32,9 +32,13 @@ const VectorVariant& vector_variant();  ///< The best one that this processor ru
 std::span<const Binding> scalar_bindings();
 std::span<const Binding> control_bindings();
 std::span<const Binding> lane_bindings();
+std::span<const Binding> relocation_bindings();
 std::span<const Binding> scalar_memory_bindings();
 std::span<const Binding> lds_bindings();
 std::span<const Binding> vector_memory_bindings();
+std::span<const Binding> buffer_bindings();
+std::span<const Binding> formatted_bindings();
+std::span<const Binding> scratch_bindings();
 
 /// The binding of `mnemonic`, with the handlers of the common paths filled in; nullptr if nothing executes it.
 const Binding* find_binding(const char* mnemonic);

@@ -1,80 +1,12 @@
-// MUBUF instructions and the range rules of buffer resources.
+// MUBUF instructions of untyped data.
 #include "bindings.h"
-#include "vector_memory.h"
+#include "buffer_addresses.h"
 
 namespace hkc::emu {
 namespace {
 
 using checker::Counter;
 using checker::Part;
-
-/// Fields of a buffer resource (CDNA3 ISA guide, "Buffer resource descriptor").
-struct BufferResource {
-    uint64_t base;
-    uint32_t stride, records;
-    bool swizzle, add_thread_id;
-    unsigned index_stride, element_size;
-
-    BufferResource(const Wave& w, unsigned r)
-        : base(w.sgpr64(r) & 0xffffffffffff),
-          stride(w.sgpr[r + 1] >> 16 & 0x3fff),
-          records(w.sgpr[r + 2]),
-          swizzle(w.sgpr[r + 1] >> 31),
-          add_thread_id(w.sgpr[r + 3] >> 23 & 1),
-          index_stride(8u << (w.sgpr[r + 3] >> 21 & 3)),
-          element_size(2u << (w.sgpr[r + 3] >> 19 & 3)) {}
-};
-
-/// Per-lane result of the address calculation.
-struct BufferAddresses : LaneAddresses {
-    uint64_t offset[lanes];  ///< Raw buffers: the offset that the range check sees.
-    bool raw;
-    uint32_t records;
-};
-
-void buffer_addresses(const Wave& w, const Instruction& in, BufferAddresses& a, unsigned bytes) {
-    BufferResource resource(w, in.src[2].index);
-    uint32_t soffset = uint32_t(read_scalar(w, in.src[3]));
-    const uint32_t* index_row = in.flags & flag_idxen ? w.vgpr[in.src[0].index] : nullptr;
-    const uint32_t* offset_row =
-        in.flags & flag_offen ? w.vgpr[in.src[0].index + (in.flags & flag_idxen ? 1 : 0)] : nullptr;
-    a.raw = resource.stride == 0 || !(in.flags & flag_idxen || resource.add_thread_id || resource.swizzle);
-    a.records = resource.records;
-    a.mask = w.exec();
-    a.zero = 0;
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-        uint32_t offset = uint32_t(in.imm) + (offset_row ? offset_row[lane] : 0);
-        uint64_t index = (index_row ? index_row[lane] : 0) + (resource.add_thread_id ? lane : 0);
-        uint64_t place = index * resource.stride + offset;
-        if (resource.swizzle && resource.stride) {
-            unsigned n = resource.index_stride, e = resource.element_size;
-            place = (index / n * resource.stride + offset / e * e) * n + index % n * e + offset % e;
-        }
-        a.offset[lane] = offset;
-        a.at[lane] = resource.base + place + soffset;
-        bool outside =
-            a.raw ? offset >= resource.records || resource.records - offset < bytes
-                  : index >= resource.records || (resource.stride && offset + bytes > resource.stride);
-        a.zero |= uint64_t(outside) << lane;
-    }
-    a.zero &= a.mask;
-    a.mask &= ~a.zero;
-}
-
-/// Accesses of dwords ignore the two lowest bits (CDNA3 ISA guide, 9.1.7).
-template <Mode mode>
-void align_addresses(Wave& w, const Instruction& in, BufferAddresses& a) {
-    if (in.kernel.memory->bytes < 4) return;
-    if constexpr (mode == Mode::checked) {
-        for (uint64_t left = a.mask; left; left &= left - 1) {
-            int lane = std::countr_zero(left);
-            if (a.at[lane] % 4 == 0) continue;
-            checker::misaligned(w, in, lane, "", a.at[lane], 4);
-            break;
-        }
-    }
-    for (uint64_t& address : a.at) address &= ~3ull;
-}
 
 /// Lanes of a raw buffer whose first dwords are in range: the check is made for each component.
 uint64_t partial_lanes(const BufferAddresses& a, unsigned bytes) {
@@ -124,7 +56,7 @@ void load(Wave& w, const Instruction& in) {
     const MemoryOp& op = *in.kernel.memory;
     BufferAddresses a;
     buffer_addresses(w, in, a, op.bytes);
-    align_addresses<mode>(w, in, a);
+    align_addresses<mode>(w, in, a, in.kernel.memory->bytes);
     if (in.flags & flag_lds) return load_to_lds<mode>(w, in, a, lds_base(w) + uint32_t(in.imm));
     uint64_t partial = partial_lanes(a, op.bytes);
     if (!partial) return load_global<mode>(w, in, a, Counter::vector_memory);
@@ -145,7 +77,7 @@ void store(Wave& w, const Instruction& in) {
     const MemoryOp& op = *in.kernel.memory;
     BufferAddresses a;
     buffer_addresses(w, in, a, op.bytes);
-    align_addresses<mode>(w, in, a);
+    align_addresses<mode>(w, in, a, in.kernel.memory->bytes);
     uint64_t partial = partial_lanes(a, op.bytes);
     if (partial && !partial_components<mode>(w, in, a, partial, w.vgpr[in.src[1].index], true)) return;
     store_global<mode>(w, in, a, Counter::vector_memory);
@@ -155,7 +87,7 @@ template <Mode mode>
 void atomic(Wave& w, const Instruction& in) {
     BufferAddresses a;
     buffer_addresses(w, in, a, in.kernel.memory->bytes);
-    align_addresses<mode>(w, in, a);
+    align_addresses<mode>(w, in, a, in.kernel.memory->bytes);
     atomic_global<mode>(w, in, a, Counter::vector_memory);
 }
 

@@ -96,6 +96,11 @@ void before(Wave& w, const Instruction& in) {
     if (!(in.flags & flag_memory)) flow_undefined(w, in);
 }
 
+void relocated(Wave& w, const Instruction& copy) {
+    check_registers(w, copy);
+    flow_undefined(w, copy);
+}
+
 /// The registers of a load begun now hold nonsense until it arrives.
 void after(Wave& w, const Instruction&) {
     constexpr uint32_t poison = 0x7fbadbad;  // A NaN as a float, far out of bounds as an address.

@@ -20,6 +20,8 @@ struct Pending;
 
 void before(Wave& wave, const Instruction& in);
 void after(Wave& wave, const Instruction& in);
+/// The operands of a scalar relative move, once M0 has said which they are.
+void relocated(Wave& wave, const Instruction& copy);
 
 /// Starts a load into the VGPRs of in.dst for the lanes of `mask`.
 Pending* begin_load(Wave& wave, const Instruction& in, Counter counter, uint64_t mask, Part part);

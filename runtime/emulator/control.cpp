@@ -112,6 +112,13 @@ void set_reg(Wave& w, const Instruction& in) {
     const Operand& value = in.src[1];
     if (f.id == hwreg_mode)
         w.mode = (w.mode & ~f.mask()) | (uint32_t(read_scalar(w, value)) << f.offset & f.mask());
+    w.state = vgpr_indexing(w) ? WaveState::indexed : WaveState::running;
+}
+
+/// Ends the wave if bit 0 of the immediate says so.
+template <Handler end>
+void set_kill(Wave& w, const Instruction& in) {
+    if (in.imm & 1) end(w, in);
 }
 
 #define FLOW(name, handler) {.mnemonic = name, .fast = handler}
@@ -135,6 +142,9 @@ const Binding bindings[] = {
     BRANCH("s_cbranch_cdbgsys_and_user", false),
     {.mnemonic = "s_barrier", .fast = barrier, .checked = barrier_checked},
     {.mnemonic = "s_waitcnt", .fast = nothing, .checked = wait_checked},
+    {.mnemonic = "s_setkill",
+     .fast = set_kill<end_program>,
+     .checked = set_kill<end_program_checked>},
     FLOW("s_sleep", yield),
     FLOW("s_wakeup", nothing),
     FLOW("s_setprio", nothing),

@@ -503,6 +503,7 @@ void Decoder::decode_buffer() {
     if (bits(w, 14, 1)) in_.flags |= flag_glc;
     if (typed ? bits(w1, 21, 1) : bits(w, 15, 1)) in_.flags |= flag_sc1;
     if (!typed && bits(w, 16, 1)) in_.flags |= flag_lds;
+    if (typed) in_.imm2 = int32_t(bits(w, 19, 7));
     if (typed ? bits(w1, 22, 1) : bits(w, 17, 1)) in_.flags |= flag_slc;
     std::string_view name = info.mnemonic;
     if (name == "buffer_wbl2" || name == "buffer_inv") return;

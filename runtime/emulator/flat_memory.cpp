@@ -1,7 +1,8 @@
-// GLOBAL, FLAT and SCRATCH instructions.
+// GLOBAL and FLAT instructions.
 #include <atomic>
 
 #include "bindings.h"
+#include "flat_apertures.h"
 #include "vector_memory.h"
 
 namespace hkc::emu {
@@ -71,96 +72,13 @@ void global_to_lds(Wave& w, const Instruction& in) {
     load_to_lds<mode>(w, in, a, (lds_base(w) & ~3u) + uint32_t(in.imm));
 }
 
-/// Flat addresses in the apertures of LDS and scratch are not emulated: compilers that know the address space do not
-/// make them.
-template <Mode mode, auto action>
+/// Flat addresses whose upper 16 bits name an aperture are LDS or scratch addresses (see the decoder's constants).
+template <Mode mode, auto action, auto mixed>
 void flat(Wave& w, const Instruction& in) {
     LaneAddresses a;
     global_addresses(w, in, a);
-    for (uint64_t left = a.mask; left; left &= left - 1) {
-        uint64_t aperture = a.at[std::countr_zero(left)] >> 48;
-        if (aperture == 1 || aperture == 2)
-            return trap(w, in, "flat access to the LDS or scratch aperture is not emulated");
-    }
+    if (in_apertures(a)) return mixed(w, in, a);
     action(w, in, a, Counter::flat);
-}
-
-/// Scratch offset of each lane (CDNA3 ISA guide, "Scratch"): SGPR + VGPR (if SVE) + immediate.
-void scratch_offsets(const Wave& w, const Instruction& in, LaneAddresses& a) {
-    uint32_t base = uint32_t(in.imm) + (in.flags & flag_saddr ? w.sgpr[in.src[2].index] : 0);
-    for (unsigned lane = 0; lane < lanes; ++lane)
-        a.at[lane] = uint32_t(base + (in.flags & flag_sve ? w.vgpr[in.src[0].index][lane] : 0));
-    a.mask = w.exec();
-    a.zero = 0;
-}
-
-/// Scratch is interleaved by dwords over the lanes.
-uint8_t* scratch_byte(const Wave& w, uint64_t offset, unsigned lane) {
-    return w.scratch + offset / 4 * (4 * lanes) + lane * 4 + offset % 4;
-}
-
-bool scratch_in_bounds(Wave& w, const Instruction& in, const LaneAddresses& a, unsigned bytes) {
-    for (uint64_t left = a.mask; left; left &= left - 1) {
-        int lane = std::countr_zero(left);
-        if (a.at[lane] + bytes <= w.private_segment) continue;
-        char text[128];
-        std::snprintf(text, sizeof text,
-                      "scratch offset %llu of lane %d is outside of the %u bytes a lane has",
-                      static_cast<unsigned long long>(a.at[lane]), lane, w.private_segment);
-        trap(w, in, text);
-        return false;
-    }
-    return true;
-}
-
-/// Bytes of an access that lie within one scratch dword.
-unsigned piece(uint64_t offset, unsigned left) {
-    return std::min(left, unsigned(4 - offset % 4));
-}
-
-template <Mode mode>
-void scratch_load(Wave& w, const Instruction& in) {
-    const MemoryOp& op = *in.kernel.memory;
-    LaneAddresses a;
-    scratch_offsets(w, in, a);
-    if (!scratch_in_bounds(w, in, a, op.bytes)) return;
-    uint32_t* d = w.vgpr[in.dst.index];
-    checker::Pending* pending = nullptr;
-    if constexpr (mode == Mode::checked) {
-        pending = checker::begin_load(w, in, Counter::vector_memory, a.mask, op.part);
-        d = checker::rows(pending);
-    }
-    for (uint64_t left = a.mask; left; left &= left - 1) {
-        unsigned lane = unsigned(std::countr_zero(left));
-        uint8_t bytes[16] = {};
-        for (unsigned at = 0, n; at < op.bytes; at += n) {
-            n = piece(a.at[lane] + at, op.bytes - at);
-            std::memcpy(bytes + at, scratch_byte(w, a.at[lane] + at, lane), n);
-        }
-        if constexpr (mode == Mode::checked)
-            checker::scratch_load(w, in, int(lane), a.at[lane], op.bytes, pending, 0);
-        load_lanes([&](unsigned) { return bytes; }, 1ull << lane, d, op);
-    }
-}
-
-template <Mode mode>
-void scratch_store(Wave& w, const Instruction& in) {
-    const MemoryOp& op = *in.kernel.memory;
-    LaneAddresses a;
-    scratch_offsets(w, in, a);
-    if (!scratch_in_bounds(w, in, a, op.bytes)) return;
-    if constexpr (mode == Mode::checked) checker::count_only(w, in, Counter::vector_memory);
-    for (uint64_t left = a.mask; left; left &= left - 1) {
-        unsigned lane = unsigned(std::countr_zero(left));
-        uint8_t bytes[16];
-        store_lanes([&](unsigned) { return bytes; }, 1ull << lane, w.vgpr[in.src[1].index], op);
-        if constexpr (mode == Mode::checked)
-            checker::scratch_store(w, in, int(lane), a.at[lane], op.bytes, 0);
-        for (unsigned at = 0, n; at < op.bytes; at += n) {
-            n = piece(a.at[lane] + at, op.bytes - at);
-            std::memcpy(scratch_byte(w, a.at[lane] + at, lane), bytes + at, n);
-        }
-    }
 }
 
 #define MEMORY(name, fast_handler, checked_handler, ...) \
@@ -172,19 +90,15 @@ void scratch_store(Wave& w, const Instruction& in) {
          }(),                                            \
      .fast = fast_handler,                               \
      .checked = checked_handler}
-#define SPACES(name, action, scratch_action, ...)                          \
-    MEMORY("global_" name, (global<Mode::fast, action<Mode::fast>>),       \
-           (global<Mode::checked, action<Mode::checked>>), __VA_ARGS__),   \
-        MEMORY("flat_" name, (flat<Mode::fast, action<Mode::fast>>),       \
-               (flat<Mode::checked, action<Mode::checked>>), __VA_ARGS__), \
-        MEMORY("scratch_" name, scratch_action<Mode::fast>, scratch_action<Mode::checked>, __VA_ARGS__)
-#define LOAD(name, ...) SPACES("load_" name, load_global, scratch_load, __VA_ARGS__)
-#define STORE(name, ...) SPACES("store_" name, store_global, scratch_store, __VA_ARGS__)
-#define ATOMIC_BYTES(name, size, op)                                                            \
-    MEMORY("global_atomic_" name, (global<Mode::fast, atomic_global<Mode::fast>>),              \
-           (global<Mode::checked, atomic_global<Mode::checked>>), .bytes = size, .atomic = op), \
-        MEMORY("flat_atomic_" name, (flat<Mode::fast, atomic_global<Mode::fast>>),              \
-               (flat<Mode::checked, atomic_global<Mode::checked>>), .bytes = size, .atomic = op)
+#define SPACES(name, action, mixed, ...)                                                                 \
+    MEMORY("global_" name, (global<Mode::fast, action<Mode::fast>>),                                     \
+           (global<Mode::checked, action<Mode::checked>>), __VA_ARGS__),                                 \
+        MEMORY("flat_" name, (flat<Mode::fast, action<Mode::fast>, mixed<Mode::fast>>),                  \
+               (flat<Mode::checked, action<Mode::checked>, mixed<Mode::checked>>), __VA_ARGS__)
+#define LOAD(name, ...) SPACES("load_" name, load_global, load_mixed, __VA_ARGS__)
+#define STORE(name, ...) SPACES("store_" name, store_global, store_mixed, __VA_ARGS__)
+#define ATOMIC_BYTES(name, size, op) \
+    SPACES("atomic_" name, atomic_global, atomic_mixed, .bytes = size, .atomic = op)
 #define ATOMIC(name, op) ATOMIC_BYTES(name, 4, op), ATOMIC_BYTES(name "_x2", 8, op)
 #define TO_LDS(name, ...) \
     MEMORY("global_load_lds_" name, global_to_lds<Mode::fast>, global_to_lds<Mode::checked>, __VA_ARGS__)

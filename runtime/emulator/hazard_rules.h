@@ -23,7 +23,7 @@ struct Traits {
     bool selects_lane = false;  ///< v_readlane, v_writelane.
     bool permute_lanes = false;  ///< v_permlane*_swap.
     bool div_fmas = false;
-    bool reads_m0 = false;  ///< Loads to LDS, messages.
+    bool reads_m0 = false;  ///< Loads to LDS, LDS accesses by lane number, relative moves, messages.
     bool get_mode = false, set_mode = false;  ///< s_getreg, s_setreg.
     Matrix matrix = Matrix::none;
     bool formats = false;  ///< A and B have the formats that cbsz and blgp name.

@@ -75,6 +75,7 @@ enum InstructionFlags : uint32_t {
     flag_soffset = 1u << 19,
     flag_imm = 1u << 20,
     flag_ends_block = 1u << 21,
+    flag_relocated = 1u << 22,  ///< A copy whose register numbers M0 has changed.
     flag_complex = flag_dpp | flag_sdwa | flag_source_modifiers | flag_result_modifiers,
 };
 
@@ -112,6 +113,8 @@ enum class Flow : uint8_t {
     byte3,  ///< Depends on one byte.
     half_result,  ///< Writes the half that op_sel[3] names.
     byte_result,  ///< Writes the byte that op_sel[3:2] names.
+    named_byte,  ///< Replaces the byte that source 1 names.
+    two_halves,  ///< Each half depends on all of one source.
     low_result,
     high_result,  ///< Writes one half.
     low_first,  ///< 64 bits: the low result depends on low dwords only.
@@ -141,7 +144,7 @@ struct Instruction {
     DppModifiers dpp;
 
     int32_t imm = 0;  ///< simm16, memory offset, ds offset0; of v_bitop3 the truth table.
-    int32_t imm2 = 0;  ///< ds offset1.
+    int32_t imm2 = 0;  ///< ds offset1; of MTBUF data format + 16 * number format.
     const Instruction* target = nullptr;  ///< Of a direct branch; nullptr if outside the code.
 
     Operand dst, sdst, src[5];

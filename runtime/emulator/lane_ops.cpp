@@ -48,7 +48,12 @@ void swap_groups(Wave& w, const Instruction& in) {
     }
 }
 
+/// No exceptions are raised that v_clrexcp could clear.
+void nothing(Wave&, const Instruction&) {}
+
 const Binding bindings[] = {
+    {.mnemonic = "v_nop", .fast = nothing},
+    {.mnemonic = "v_clrexcp", .fast = nothing},
     {.mnemonic = "v_readlane_b32", .fast = read_lane},
     {.mnemonic = "v_readfirstlane_b32", .fast = read_first_lane},
     {.mnemonic = "v_writelane_b32", .fast = write_lane},

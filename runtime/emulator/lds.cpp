@@ -103,6 +103,76 @@ void write(Wave& w, const Instruction& in) {
     }
 }
 
+/// Lane n's dword n from M0 and the offset on.
+template <Mode mode>
+void thread_addresses(Wave& w, const Instruction& in, LdsAddresses& a) {
+    uint32_t base = (w.sgpr[sgpr::m0] & 0xffff) + uint32_t(in.imm | in.imm2 << 8);
+    a.mask = w.exec();
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        a.at[lane] = base + 4 * lane;
+        if (a.at[lane] + 4 <= w.lds_size || !(a.mask >> lane & 1)) continue;
+        a.mask &= ~(1ull << lane);
+        if constexpr (mode == Mode::checked) checker::lds_out_of_bounds(w, in, int(lane), a.at[lane], 4);
+    }
+    need_alignment<mode>(w, in, a, 4);
+}
+
+template <Mode mode>
+void read_by_thread(Wave& w, const Instruction& in) {
+    const MemoryOp& op = *in.kernel.memory;
+    ++w.counters.lds_reads;
+    LdsAddresses a;
+    thread_addresses<mode>(w, in, a);
+    uint32_t* d = w.vgpr[in.dst.index];
+    if constexpr (mode == Mode::checked) {
+        Pending* pending = checker::begin_load(w, in, Counter::lds, w.exec(), op.part);
+        d = checker::rows(pending);
+        checker::lds_read(w, in, a.at, a.mask, op.bytes, pending, 0);
+    }
+    load_lanes([&](unsigned lane) { return w.lds + a.at[lane]; }, a.mask, d, op);
+    clear_lanes(d, 1, w.exec() & ~a.mask);
+}
+
+template <Mode mode>
+void write_by_thread(Wave& w, const Instruction& in) {
+    const MemoryOp& op = *in.kernel.memory;
+    ++w.counters.lds_writes;
+    LdsAddresses a;
+    thread_addresses<mode>(w, in, a);
+    if constexpr (mode == Mode::checked) {
+        checker::count_only(w, in, Counter::lds);
+        checker::lds_write(w, in, a.at, a.mask, op.bytes, &in.src[1], 0);
+    }
+    store_lanes([&](unsigned lane) { return w.lds + a.at[lane]; }, a.mask, w.vgpr[in.src[1].index], op);
+}
+
+/// Adds (subtracts) the number of active lanes to the dword at M0 + offset, once; each lane gets the old value. The guide
+/// leaves M0 out for LDS, LLVM puts the address there.
+template <Mode mode, int sign>
+void count_lanes(Wave& w, const Instruction& in) {
+    ++w.counters.lds_writes;
+    LdsAddresses a;
+    std::fill_n(a.at, lanes, (w.sgpr[sgpr::m0] & 0xffff) + uint32_t(in.imm | in.imm2 << 8));
+    uint64_t exec = w.exec();
+    bool inside = uint64_t(a.at[0]) + 4 <= w.lds_size;
+    a.mask = inside ? exec & -exec : 0;
+    need_alignment<mode>(w, in, a, 4);
+    uint32_t* d = w.vgpr[in.dst.index];
+    if constexpr (mode == Mode::checked) {
+        if (!inside) checker::lds_out_of_bounds(w, in, -1, a.at[0], 4);
+        d = checker::rows(checker::begin_load(w, in, Counter::lds, exec, Part::dword));
+        checker::lds_write(w, in, a.at, a.mask, 4, nullptr, 0);
+    }
+    uint32_t old = 0;
+    if (inside) {
+        std::memcpy(&old, w.lds + a.at[0], 4);
+        uint32_t updated = old + uint32_t(sign * std::popcount(exec));
+        std::memcpy(w.lds + a.at[0], &updated, 4);
+    }
+    for (unsigned lane = 0; lane < lanes; ++lane)
+        if (exec >> lane & 1) d[lane] = old;
+}
+
 template <class T>
 T lane_value(const Wave& w, const Operand& o, unsigned lane) {
     T v = w.vgpr[o.index][lane];
@@ -150,6 +220,52 @@ void atomic(Wave& w, const Instruction& in) {
     else
         atomic_lanes<uint32_t>(w, in, op, a, d);
     if (d) clear_lanes(d, op.dwords(), w.exec() & ~a.mask);
+}
+
+/// What an exchange leaves in memory: the data, or (conditional) the data's lower 31 bits if its top bit is set.
+template <bool conditional>
+uint32_t exchanged(uint32_t old, uint32_t data) {
+    if (!conditional) return data;
+    return data >> 31 ? data & 0x7fffffff : old;
+}
+
+/// Two exchanges of `op.bytes` for each lane: data operand `e` (conditional: dword `e` of the only one) and place `e`.
+template <Mode mode, bool conditional>
+void exchange_two(Wave& w, const Instruction& in) {
+    const MemoryOp& op = *in.kernel.memory;
+    ++w.counters.lds_writes;
+    LdsAddresses a[2];
+    for (unsigned e = 0; e < 2; ++e) {
+        uint32_t offset = conditional ? uint32_t(in.imm | in.imm2 << 8) : element_offset(in, op, e);
+        find_addresses<mode>(w, in, offset, op.bytes, a[e]);
+        if (conditional)
+            for (uint32_t& at : a[e].at) at = (at & ~7u) + 4 * e;
+        need_alignment<mode>(w, in, a[e], op.bytes);
+    }
+    if (conditional) a[0].mask = a[1].mask &= a[0].mask;
+    uint32_t* d = w.vgpr[in.dst.index];
+    unsigned dwords = op.dwords();
+    if constexpr (mode == Mode::checked) {
+        d = checker::rows(checker::begin_load(w, in, Counter::lds, w.exec(), Part::dword));
+        for (unsigned e = 0; e < 2; ++e) checker::lds_write(w, in, a[e].at, a[e].mask, op.bytes, nullptr, 0);
+    }
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        uint32_t data[2][2], old[2][2];
+        for (unsigned e = 0; e < 2; ++e)
+            for (unsigned i = 0; i < dwords; ++i)
+                data[e][i] = w.vgpr[conditional ? in.src[1].index + e : in.src[1 + e].index + i][lane];
+        for (unsigned e = 0; e < 2; ++e)
+            if (a[e].mask >> lane & 1) std::memcpy(old[e], w.lds + a[e].at[lane], op.bytes);
+        for (unsigned e = 0; e < 2; ++e) {
+            if (!(a[e].mask >> lane & 1)) continue;
+            for (unsigned i = 0; i < dwords; ++i) {
+                uint32_t stored = exchanged<conditional>(old[e][i], data[e][i]);
+                std::memcpy(w.lds + a[e].at[lane] + 4 * i, &stored, 4);
+                d[(e * dwords + i) * lanes + lane] = old[e][i];
+            }
+        }
+    }
+    for (unsigned e = 0; e < 2; ++e) clear_lanes(d + e * dwords * lanes, dwords, w.exec() & ~a[e].mask);
 }
 
 /// Gives each active lane the value of lane from[lane] of `data`, or 0 if that is negative.
@@ -267,6 +383,8 @@ void read_transposed(Wave& w, const Instruction& in) {
     }
 }
 
+constexpr MemoryOp one_dword{.bytes = 4};
+
 #define BOTH(handler) .fast = handler<Mode::fast>, .checked = handler<Mode::checked>
 #define MEMORY(name, handler, ...)                      \
     {.mnemonic = name,                                  \
@@ -276,6 +394,15 @@ void read_transposed(Wave& w, const Instruction& in) {
              return &op;                                \
          }(),                                           \
      BOTH(handler)}
+#define EXCHANGE2(name, size, unit)                                                                \
+    {.mnemonic = "ds_wrxchg2" name,                                                                \
+     .memory =                                                                                     \
+         [] {                                                                                      \
+             static constexpr MemoryOp op{.bytes = size, .elements = 2, .stride = unit};           \
+             return &op;                                                                           \
+         }(),                                                                                      \
+     .fast = exchange_two<Mode::fast, false>,                                                      \
+     .checked = exchange_two<Mode::checked, false>}
 #define READ2(name, size, unit)                                                 \
     MEMORY("ds_read" name, read, .bytes = size, .elements = 2, .stride = unit), \
         MEMORY("ds_write" name, write, .bytes = size, .elements = 2, .stride = unit)
@@ -337,6 +464,18 @@ const Binding bindings[] = {
     MEMORY("ds_pk_add_rtn_f16", atomic, .bytes = 4, .atomic = Atomic::pk_add_f16),
     MEMORY("ds_pk_add_bf16", atomic, .bytes = 4, .atomic = Atomic::pk_add_bf16),
     MEMORY("ds_pk_add_rtn_bf16", atomic, .bytes = 4, .atomic = Atomic::pk_add_bf16),
+    EXCHANGE2("_rtn_b32", 4, 4),
+    EXCHANGE2("st64_rtn_b32", 4, 256),
+    EXCHANGE2("_rtn_b64", 8, 8),
+    EXCHANGE2("st64_rtn_b64", 8, 512),
+    {.mnemonic = "ds_condxchg32_rtn_b64",
+     .memory = &one_dword,
+     .fast = exchange_two<Mode::fast, true>,
+     .checked = exchange_two<Mode::checked, true>},
+    {.mnemonic = "ds_read_addtid_b32", .memory = &one_dword, BOTH(read_by_thread)},
+    {.mnemonic = "ds_write_addtid_b32", .memory = &one_dword, BOTH(write_by_thread)},
+    {.mnemonic = "ds_append", .fast = count_lanes<Mode::fast, 1>, .checked = count_lanes<Mode::checked, 1>},
+    {.mnemonic = "ds_consume", .fast = count_lanes<Mode::fast, -1>, .checked = count_lanes<Mode::checked, -1>},
     {.mnemonic = "ds_bpermute_b32", BOTH(bpermute)},
     {.mnemonic = "ds_permute_b32", BOTH(permute)},
     {.mnemonic = "ds_swizzle_b32", BOTH(swizzle)},

@@ -39,6 +39,7 @@ unsigned global_access_bytes(const OpcodeInfo& info) {
     std::string_view name = info.mnemonic;
     bool global =
         info.family == Family::FLAT || info.family == Family::GLOBAL || info.family == Family::MUBUF;
+    if (name.find("_format_") != name.npos) return 1;  // Whatever the format is.
     if (!global || name.find("atomic") != name.npos) return 4;
     return name.find("byte") != name.npos ? 1 : name.find("short") != name.npos ? 2 : 4;
 }

@@ -51,6 +51,12 @@ void add_branch_condition(Instruction& in) {
             if (in.uses[i].role == Role::source) in.uses[i].role = Role::branch;
 }
 
+/// M0 is part of the address.
+bool reads_m0(std::string_view name) {
+    return name.find("_load_lds_") != name.npos || name.find("_addtid_") != name.npos || name == "ds_append" ||
+           name == "ds_consume";
+}
+
 struct FlowOf {
     std::string_view mnemonic;
     Flow flow;
@@ -98,8 +104,39 @@ constexpr FlowOf flows[] = {
     {"v_cvt_pk_bf8_f32", Flow::half_result},
     {"v_cvt_scalef32_pk_fp8_f32", Flow::half_result},
     {"v_cvt_scalef32_pk_bf8_f32", Flow::half_result},
+    {"v_cvt_scalef32_pk_fp8_f16", Flow::half_result},
+    {"v_cvt_scalef32_pk_bf8_f16", Flow::half_result},
+    {"v_cvt_scalef32_pk_fp8_bf16", Flow::half_result},
+    {"v_cvt_scalef32_pk_bf8_bf16", Flow::half_result},
+    {"v_cvt_scalef32_f16_fp8", Flow::half_result},
+    {"v_cvt_scalef32_f16_bf8", Flow::half_result},
+    {"v_cvt_sr_f16_f32", Flow::half_result},
+    {"v_cvt_sr_bf16_f32", Flow::half_result},
     {"v_cvt_sr_fp8_f32", Flow::byte_result},
     {"v_cvt_sr_bf8_f32", Flow::byte_result},
+    {"v_cvt_scalef32_sr_fp8_f32", Flow::byte_result},
+    {"v_cvt_scalef32_sr_bf8_f32", Flow::byte_result},
+    {"v_cvt_scalef32_sr_fp8_f16", Flow::byte_result},
+    {"v_cvt_scalef32_sr_bf8_f16", Flow::byte_result},
+    {"v_cvt_scalef32_sr_fp8_bf16", Flow::byte_result},
+    {"v_cvt_scalef32_sr_bf8_bf16", Flow::byte_result},
+    {"v_cvt_scalef32_pk_fp4_f32", Flow::byte_result},
+    {"v_cvt_scalef32_pk_fp4_f16", Flow::byte_result},
+    {"v_cvt_scalef32_pk_fp4_bf16", Flow::byte_result},
+    {"v_cvt_scalef32_sr_pk_fp4_f32", Flow::byte_result},
+    {"v_cvt_scalef32_sr_pk_fp4_f16", Flow::byte_result},
+    {"v_cvt_scalef32_sr_pk_fp4_bf16", Flow::byte_result},
+    {"v_cvt_pk_u8_f32", Flow::named_byte},
+    {"v_cvt_pkaccum_u8_f32", Flow::named_byte},
+    {"v_cvt_pkrtz_f16_f32", Flow::two_halves},
+    {"v_cvt_pk_f16_f32", Flow::two_halves},
+    {"v_cvt_pk_bf16_f32", Flow::two_halves},
+    {"v_cvt_pk_u16_u32", Flow::two_halves},
+    {"v_cvt_pk_i16_i32", Flow::two_halves},
+    {"v_cvt_pknorm_i16_f32", Flow::two_halves},
+    {"v_cvt_pknorm_u16_f32", Flow::two_halves},
+    {"v_cvt_pknorm_i16_f16", Flow::two_halves},
+    {"v_cvt_pknorm_u16_f16", Flow::two_halves},
     {"v_fma_mixlo_f16", Flow::low_result},
     {"v_fma_mixhi_f16", Flow::high_result},
     {"v_mad_u64_u32", Flow::low_first},
@@ -125,11 +162,15 @@ Flow flow_of(const OpcodeInfo& info) {
 
 void find_register_uses(Instruction& in, Arch) {
     const OpcodeInfo& info = *in.info;
-    for (unsigned i = 0; i < std::size(in.src); ++i) add(in, in.src[i], source_role(in, i));
     std::string_view name = info.mnemonic;
-    bool to_lds = in.flags & flag_lds || name.find("_load_lds_") != name.npos;
-    if (to_lds) add_sgpr(in, sgpr::m0, 1, Role::address);
-    if (info.dst.read_write || info.dst.keeps_half) add(in, in.dst, Role::source);
+    if (name.starts_with("s_movrel") && !(in.flags & flag_relocated))
+        return add_sgpr(in, sgpr::m0, 1, Role::address);  // Which registers they are, M0 decides.
+    for (unsigned i = 0; i < std::size(in.src); ++i) add(in, in.src[i], source_role(in, i));
+    if (in.flags & flag_lds || reads_m0(name)) add_sgpr(in, sgpr::m0, 1, Role::address);
+    if (name.starts_with("s_set_gpr_idx") && name != "s_set_gpr_idx_off")
+        add_sgpr(in, sgpr::m0, 1, Role::destination);
+    bool accumulates = info.family == Family::MAI && info.sources == 3;  // A sparse MFMA: C is the destination.
+    if (info.dst.read_write || info.dst.keeps_half) add(in, in.dst, accumulates ? Role::matrix : Role::source);
     if (name.find("saveexec") != name.npos || name.find("wrexec") != name.npos) {
         add_sgpr(in, sgpr::exec, 2, Role::source);
         add_sgpr(in, sgpr::exec, 2, Role::destination);

@@ -114,22 +114,46 @@ void end_runaway(Wave& w) {
 }
 
 template <Mode mode>
+void execute(Wave& w, const Instruction& in) {
+    if constexpr (mode == Mode::checked) checker::before(w, in);
+    in.run[size_t(mode)](w, in);
+    if constexpr (mode == Mode::checked) checker::after(w, in);
+}
+
+/// With VGPR indexing the registers of vector instructions are others.
+template <Mode mode>
+void execute_indexed(Wave& w) {
+    const Instruction& in = *w.pc;
+    w.pc = in.next();
+    ++w.counters.instructions;
+    if (const Instruction* form = indexed_form(w, in)) execute<mode>(w, *form);
+}
+
+/// Ends a wave's turn.
+void yield(Wave& w) {
+    if (w.state == WaveState::running || w.state == WaveState::indexed) w.state = WaveState::yielded;
+    if (w.group->run->stopped()) w.state = WaveState::trapped;
+}
+
+void resume(Wave& w) {
+    w.state = vgpr_indexing(w) ? WaveState::indexed : WaveState::running;
+}
+
+template <Mode mode>
 void run_wave(Wave& w) {
-    const RunContext& run = *w.group->run;
-    uint64_t budget = run.options.instruction_budget;
+    uint64_t budget = w.group->run->options.instruction_budget;
     uint64_t left = budget ? std::min(time_slice, budget) : time_slice;
-    while (w.state == WaveState::running) {
-        const Instruction& in = *w.pc;
-        w.pc = in.next();
-        ++w.counters.instructions;
-        if constexpr (mode == Mode::checked) checker::before(w, in);
-        in.run[size_t(mode)](w, in);
-        if constexpr (mode == Mode::checked) checker::after(w, in);
-        if (--left == 0) {
-            if (w.state == WaveState::running) w.state = WaveState::yielded;
-            if (run.stopped()) w.state = WaveState::trapped;
-            return;
+    while (true) {
+        while (w.state == WaveState::running) {
+            const Instruction& in = *w.pc;
+            w.pc = in.next();
+            ++w.counters.instructions;
+            execute<mode>(w, in);
+            if (--left == 0) return yield(w);
         }
+        if (w.state != WaveState::indexed) return;
+        execute_indexed<mode>(w);
+        if (--left == 0) return yield(w);
     }
 }
 
@@ -142,8 +166,8 @@ void run_workgroup(Workgroup& group) {
         living = 0;
         for (unsigned i = 0; i < group.wave_count; ++i) {
             Wave& w = group.waves[i];
-            if (w.state == WaveState::yielded) w.state = WaveState::running;
-            if (w.state == WaveState::running) run_wave<mode>(w);
+            if (w.state == WaveState::yielded) resume(w);
+            if (w.state == WaveState::running || w.state == WaveState::indexed) run_wave<mode>(w);
             bool living_on = w.state == WaveState::yielded || w.state == WaveState::at_barrier;
             uint64_t budget = group.run->options.instruction_budget;
             if (budget && living_on && w.counters.instructions >= budget) end_runaway(w);
@@ -156,7 +180,7 @@ void run_workgroup(Workgroup& group) {
             if constexpr (mode == Mode::checked)
                 if (living) checker::open_barrier(group);
             for (unsigned i = 0; i < group.wave_count; ++i)
-                if (group.waves[i].state == WaveState::at_barrier) group.waves[i].state = WaveState::running;
+                if (group.waves[i].state == WaveState::at_barrier) resume(group.waves[i]);
         }
     }
 }

@@ -148,7 +148,8 @@ uint64_t any_source(const Wave& w, const WaveShadow& s, const Instruction& in) {
         if (in.info->src[n].kind == OperandClass::lane_mask) continue;
         for (unsigned i = 0; i < in.src[n].dwords; ++i) r |= undefined_lanes(source(w, s, in, n, i));
     }
-    if (in.info->dst.read_write)
+    bool keeps = in.flow == Flow::half_result || in.flow == Flow::byte_result;  // Bytes that it does not write.
+    if (in.info->dst.read_write && !keeps)
         for (unsigned i = 0; i < in.dst.dwords; ++i) r |= undefined_lanes(planes_of(s, in.dst, i));
     return r;
 }
@@ -241,6 +242,17 @@ Planes select_flow(const Wave& w, const WaveShadow& s, const Instruction& in) {
     return r;
 }
 
+/// One byte comes from source 0; the others are source 2's, or the destination's where there is none.
+Planes named_byte(const Wave& w, const WaveShadow& s, const Instruction& in) {
+    uint32_t place;
+    Planes r = in.info->sources == 3 ? source(w, s, in, 2) : planes_of(s, in.dst, 0);
+    uint64_t value = undefined_lanes(source(w, s, in, 0));
+    if (!uniform_value(w, s, in.src[1], place))
+        return both(r, spread(value | undefined_lanes(source(w, s, in, 1))));
+    r[place & 3] = value;
+    return r;
+}
+
 Planes first_dword(const Wave& w, const WaveShadow& s, const Instruction& in) {
     auto src = [&](unsigned n) { return source(w, s, in, n); };
     auto one_byte = [&](unsigned k) { return spread(src(0)[k]); };
@@ -277,6 +289,12 @@ Planes first_dword(const Wave& w, const WaveShadow& s, const Instruction& in) {
             return packed_half(s, in);
         case Flow::select:
             return select_flow(w, s, in);
+        case Flow::named_byte:
+            return named_byte(w, s, in);
+        case Flow::two_halves: {
+            uint64_t low = undefined_lanes(src(0)), high = undefined_lanes(src(1));
+            return {low, low, high, high};
+        }
         case Flow::pack:
             return {src(0)[0], src(0)[1], src(1)[0], src(1)[1]};
         case Flow::byte0:

@@ -106,13 +106,30 @@ void save_exec(const Wave& w, WaveShadow& s, const Instruction& in, std::string_
     s.scc_undefined = r != 0;
 }
 
+/// The instructions of VGPR indexing define some bits of M0.
+void set_index_fields(WaveShadow& s, const Instruction& in, std::string_view name) {
+    uint32_t& m0 = s.sgpr_undefined[sgpr::m0];
+    constexpr uint32_t index = 0xff, operands = 0xf000;
+    if (name.ends_with("_on") || name.ends_with("_idx"))
+        m0 = (m0 & ~index) | uint32_t(undefined_bits(s, in.src[0]) & index);
+    if (name.ends_with("_on") || name.ends_with("_mode")) m0 &= ~operands;
+}
+
 }  // namespace
 
 void flow_undefined_scalar(Wave& w, const Instruction& in) {
     const OpcodeInfo& info = *in.info;
-    if (info.family == Family::SOPP || info.family == Family::SMEM) return;
-    WaveShadow& s = shadow_of(w);
     std::string_view name = info.mnemonic, op = operation_of(name);
+    WaveShadow& s = shadow_of(w);
+    if (name.starts_with("s_set_gpr_idx")) return set_index_fields(s, in, name);
+    if (info.family == Family::SOPP || info.family == Family::SMEM) return;
+    // A relative move is looked at once M0 has said what it moves.
+    bool relative = name.starts_with("s_movrel");
+    if (relative) {
+        if (in.flags & flag_relocated)
+            set_undefined(s, in.dst.index, in.dst.dwords, undefined_bits(s, in.src[0]));
+        return;
+    }
     if (name.find("saveexec") != name.npos) return save_exec(w, s, in, op, true);
     if (name.find("wrexec") != name.npos) return save_exec(w, s, in, op, false);
     Flowing f = flow(w, s, in, op);

@@ -106,47 +106,54 @@ void copy_to_lds(uint8_t* lds, const LaneAddresses& a) {
         std::memset(lds + unsigned(std::countr_zero(left)) * pitch, 0, bytes);
 }
 
-/// Loads each lane's bytes and puts them into LDS at `base` + lane * `pitch`.
+/// Puts the bytes at `from(lane)` of the lanes of `mask`, and zeros for those of `zero`, into LDS at `base` + lane * pitch.
+template <Mode mode, class From>
+void place_in_lds(Wave& w, const Instruction& in, From from, uint64_t mask, uint64_t zero, uint32_t base) {
+    const MemoryOp& op = *in.kernel.memory;
+    if constexpr (mode == Mode::checked)
+        if (base % 4 && mask) checker::misaligned(w, in, -1, "LDS ", base, 4);
+    unsigned pitch = op.bytes <= 4 ? 4 : 16;  // dwordx3 leaves every fourth dword alone.
+    unsigned written = op.bytes < 4 ? 4 : op.bytes;
+    alignas(64) uint32_t at[lanes];
+    uint8_t data[lanes * 16];
+    uint64_t written_lanes = mask | zero;
+    for (uint64_t left = written_lanes; left; left &= left - 1) {
+        unsigned lane = unsigned(std::countr_zero(left));
+        at[lane] = base + lane * pitch;
+        uint32_t v[4] = {};
+        if (mask >> lane & 1) std::memcpy(v, from(lane), op.bytes);
+        if (op.sign)
+            v[0] = op.bytes == 1 ? uint32_t(int32_t(int8_t(v[0]))) : uint32_t(int32_t(int16_t(v[0])));
+        std::memcpy(data + lane * written, v, written);
+        if (uint64_t(at[lane]) + written > w.lds_size) {
+            written_lanes &= ~(1ull << lane);
+            if constexpr (mode == Mode::checked)
+                checker::lds_out_of_bounds(w, in, int(lane), at[lane], written);
+        }
+    }
+    if constexpr (mode == Mode::checked) return checker::lds_direct(w, in, at, written_lanes, written, data);
+    for (uint64_t left = written_lanes; left; left &= left - 1) {
+        unsigned lane = unsigned(std::countr_zero(left));
+        std::memcpy(w.lds + at[lane], data + lane * written, written);
+    }
+}
+
+/// Loads each lane's bytes and puts them into LDS.
 template <Mode mode>
 void load_to_lds(Wave& w, const Instruction& in, LaneAddresses& a, uint32_t base) {
     const MemoryOp& op = *in.kernel.memory;
     ++w.counters.global_loads;
     if (!admit<mode>(w, in, a, op.bytes, false)) return;
-    if constexpr (mode == Mode::checked) {
-        checker::global_read(w, in, a.at, a.mask, op.bytes);
-        if (base % 4 && a.mask) checker::misaligned(w, in, -1, "LDS ", base, 4);
-    }
-    unsigned pitch = op.bytes <= 4 ? 4 : 16;  // dwordx3 leaves every fourth dword alone.
-    unsigned written = op.bytes < 4 ? 4 : op.bytes;
+    if constexpr (mode == Mode::checked) checker::global_read(w, in, a.at, a.mask, op.bytes);
     if constexpr (mode == Mode::fast) {  // the usual case: whole dwords, all of them inside
-        if (op.bytes >= 4 && uint64_t(base) + (lanes - 1) * pitch + written <= w.lds_size) {
+        unsigned pitch = op.bytes <= 4 ? 4 : 16;
+        if (op.bytes >= 4 && uint64_t(base) + (lanes - 1) * pitch + op.bytes <= w.lds_size) {
             if (op.bytes == 16) return copy_to_lds<16, 16>(w.lds + base, a);
             if (op.bytes == 12) return copy_to_lds<12, 16>(w.lds + base, a);
             if (op.bytes == 4) return copy_to_lds<4, 4>(w.lds + base, a);
         }
     }
-    alignas(64) uint32_t at[lanes];
-    uint8_t data[lanes * 16];
-    uint64_t mask = a.mask | a.zero;
-    for (uint64_t left = mask; left; left &= left - 1) {
-        unsigned lane = unsigned(std::countr_zero(left));
-        at[lane] = base + lane * pitch;
-        uint32_t v[4] = {};
-        if (a.mask >> lane & 1) std::memcpy(v, host(a.at[lane]), op.bytes);
-        if (op.sign)
-            v[0] = op.bytes == 1 ? uint32_t(int32_t(int8_t(v[0]))) : uint32_t(int32_t(int16_t(v[0])));
-        std::memcpy(data + lane * written, v, written);
-        if (uint64_t(at[lane]) + written > w.lds_size) {
-            mask &= ~(1ull << lane);
-            if constexpr (mode == Mode::checked)
-                checker::lds_out_of_bounds(w, in, int(lane), at[lane], written);
-        }
-    }
-    if constexpr (mode == Mode::checked) return checker::lds_direct(w, in, at, mask, written, data);
-    for (uint64_t left = mask; left; left &= left - 1) {
-        unsigned lane = unsigned(std::countr_zero(left));
-        std::memcpy(w.lds + at[lane], data + lane * written, written);
-    }
+    place_in_lds<mode>(w, in, [&](unsigned lane) { return host(a.at[lane]); }, a.mask, a.zero, base);
 }
 
 /// M0 holds the LDS base: 16 bits on gfx942, 18 on gfx950.
@@ -154,6 +161,11 @@ inline uint32_t lds_base(const Wave& w) {
     return w.sgpr[sgpr::m0] & (w.arch == Arch::gfx942 ? 0xffffu : 0x3ffffu);
 }
 
-std::span<const Binding> buffer_bindings();
+/// Offsets of scratch accesses, which are interleaved by dwords over the lanes. False if one was out of bounds, which has
+/// trapped.
+bool scratch_in_bounds(Wave& wave, const Instruction& in, const LaneAddresses& a, unsigned bytes);
+/// The bytes of one lane.
+void read_scratch(const Wave& wave, uint64_t offset, unsigned lane, uint8_t* to, unsigned bytes);
+void write_scratch(Wave& wave, uint64_t offset, unsigned lane, const uint8_t* from, unsigned bytes);
 
 }  // namespace hkc::emu

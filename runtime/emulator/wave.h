@@ -15,7 +15,8 @@ namespace hkc::emu {
 
 inline constexpr unsigned lanes = 64;
 
-enum class WaveState : uint8_t { running, at_barrier, yielded, ended, trapped };
+/// indexed: running, with M0 added to numbers of VGPRs (see relocation.h).
+enum class WaveState : uint8_t { running, indexed, at_barrier, yielded, ended, trapped };
 
 struct Workgroup;
 struct WaveShadow;
@@ -34,7 +35,7 @@ struct MemoryWindow {
 /// Fields of the MODE register (CDNA3 ISA guide, "MODE register").
 namespace mode_bits {
 inline constexpr uint32_t f32_denormal_inputs = 1u << 4, dx10_clamp = 1u << 8, ieee = 1u << 9,
-                          fp16_ovfl = 1u << 23;
+                          fp16_ovfl = 1u << 23, gpr_idx_en = 1u << 27;
 }
 
 struct alignas(64) Wave {

@@ -11,6 +11,7 @@
 #include "decoder.h"
 #include "dispatch.h"
 #include "global_races.h"
+#include "relocation.h"
 #include "wave.h"
 
 namespace hkc::emu {
@@ -28,6 +29,7 @@ class RunContext {
     std::shared_ptr<const Program> program;
     MemoryWindow window;
     uint32_t lds_bytes = 0;  ///< Allocated, a multiple of the granule.
+    RelocatedCode relocated;
     std::unique_ptr<GlobalShadow> global;  ///< In checked mode, of dispatches of several workgroups.
 
     bool stopped() const { return stopped_.load(std::memory_order_relaxed); }

@@ -8,6 +8,8 @@ std::span<const Binding> compare_bindings();
 std::span<const Binding> floating_bindings();
 std::span<const Binding> packed_bindings();
 std::span<const Binding> matrix_bindings();
+std::span<const Binding> sparse_bindings();
+std::span<const Binding> media_bindings();
 std::span<const Binding> conversion_bindings();
 
 namespace {
@@ -150,8 +152,8 @@ VectorVariant variant() {
              packed_bindings(),
              matrix_bindings(),
              conversion_bindings(),
-             {},
-             {}}};
+             sparse_bindings(),
+             media_bindings()}};
 }
 
 }  // namespace hkc::emu::HKC_VARIANT

@@ -48,6 +48,13 @@ HKC_INLINE float min16(float a, float b) {
     float equal = as_f32(as_u32(a) | as_u32(b)), r = a < b ? a : b < a ? b : equal;
     return a != a ? b : b != b ? a : r;
 }
+/// Minimum and maximum of three that propagate NaNs.
+HKC_INLINE float minimum16(float a, float b, float c) {
+    return a != a ? a : b != b ? b : c != c ? c : min16(min16(a, b), c);
+}
+HKC_INLINE float maximum16(float a, float b, float c) {
+    return a != a ? a : b != b ? b : c != c ? c : max16(max16(a, b), c);
+}
 template <class T>
 HKC_INLINE T greater(T a, T b) {
     return a > b ? a : b;
@@ -197,6 +204,8 @@ const Binding bindings[] = {
     HALVES2("max_f16", F16, max16(a, b)),
     HALVES2("min_f16", F16, min16(a, b)),
     HALVES3("fma_f16", F16, fma16(a, b, c)),
+    HALVES3("minimum3_f16", F16, minimum16(a, b, c)),
+    HALVES3("maximum3_f16", F16, maximum16(a, b, c)),
     HKC_ROWS("v_pk_fmac_f16", x.s[2] = x.d;
              halves3<F16>(x, [](float a, float b, float c) { return fma16(a, b, c); })),
     HKC_ROWS("v_pk_add_f32", x.s[2] = x.s[0]; pair(x, [](float a, float b, float) { return a + b; })),

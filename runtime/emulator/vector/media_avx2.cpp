@@ -1,0 +1,2 @@
+#define HKC_VARIANT avx2
+#include "vector/media.inl.h"

@@ -1,0 +1,2 @@
+#define HKC_VARIANT avx512
+#include "vector/sparse.inl.h"

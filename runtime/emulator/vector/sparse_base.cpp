@@ -1,0 +1,2 @@
+#define HKC_VARIANT base
+#include "vector/sparse.inl.h"
