@@ -4,7 +4,8 @@
 
 namespace hkc::emu {
 
-void buffer_addresses(const Wave& w, const Instruction& in, BufferAddresses& a, unsigned bytes, bool formatted) {
+void buffer_addresses(const Wave& w, const Instruction& in, BufferAddresses& a, unsigned bytes,
+                      bool formatted) {
     BufferResource resource(w, in.src[2].index);
     bool indexed = in.flags & flag_idxen;
     // Lane numbers as indices: a longer stride, and without an index no range (CDNA3 ISA guide, tables 44 and 47).

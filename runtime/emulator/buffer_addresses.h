@@ -36,7 +36,8 @@ struct BufferAddresses : LaneAddresses {
 };
 
 /// `bytes` of each lane; a formatted access takes its place in the resource as a whole.
-void buffer_addresses(const Wave& wave, const Instruction& in, BufferAddresses& a, unsigned bytes, bool formatted = false);
+void buffer_addresses(const Wave& wave, const Instruction& in, BufferAddresses& a, unsigned bytes,
+                      bool formatted = false);
 
 /// Accesses of dwords ignore the two lowest bits (CDNA3 ISA guide, 9.1.7).
 template <Mode mode>

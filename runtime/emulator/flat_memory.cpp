@@ -90,10 +90,10 @@ void flat(Wave& w, const Instruction& in) {
          }(),                                            \
      .fast = fast_handler,                               \
      .checked = checked_handler}
-#define SPACES(name, action, mixed, ...)                                                                 \
-    MEMORY("global_" name, (global<Mode::fast, action<Mode::fast>>),                                     \
-           (global<Mode::checked, action<Mode::checked>>), __VA_ARGS__),                                 \
-        MEMORY("flat_" name, (flat<Mode::fast, action<Mode::fast>, mixed<Mode::fast>>),                  \
+#define SPACES(name, action, mixed, ...)                                                \
+    MEMORY("global_" name, (global<Mode::fast, action<Mode::fast>>),                    \
+           (global<Mode::checked, action<Mode::checked>>), __VA_ARGS__),                \
+        MEMORY("flat_" name, (flat<Mode::fast, action<Mode::fast>, mixed<Mode::fast>>), \
                (flat<Mode::checked, action<Mode::checked>, mixed<Mode::checked>>), __VA_ARGS__)
 #define LOAD(name, ...) SPACES("load_" name, load_global, load_mixed, __VA_ARGS__)
 #define STORE(name, ...) SPACES("store_" name, store_global, store_mixed, __VA_ARGS__)

@@ -174,22 +174,22 @@ void store(Wave& w, const Instruction& in) {
     }
 }
 
-#define FORMATTED(name, action, count, half, ...)          \
-    {.mnemonic = name,                                     \
-     .memory =                                             \
-         [] {                                              \
-             static constexpr MemoryOp op{__VA_ARGS__};    \
-             return &op;                                   \
-         }(),                                              \
-     .fast = action<Mode::fast, Registers{count, half}>,   \
+#define FORMATTED(name, action, count, half, ...)        \
+    {.mnemonic = name,                                   \
+     .memory =                                           \
+         [] {                                            \
+             static constexpr MemoryOp op{__VA_ARGS__};  \
+             return &op;                                 \
+         }(),                                            \
+     .fast = action<Mode::fast, Registers{count, half}>, \
      .checked = action<Mode::checked, Registers{count, half}>}
-#define BOTH_WAYS(prefix, name, count, half, size)                                        \
-    FORMATTED(prefix "_load_format_" name, load, count, half, .bytes = size),             \
+#define BOTH_WAYS(prefix, name, count, half, size)                            \
+    FORMATTED(prefix "_load_format_" name, load, count, half, .bytes = size), \
         FORMATTED(prefix "_store_format_" name, store, count, half, .bytes = size)
-#define ALL(prefix)                                                                           \
-    BOTH_WAYS(prefix, "x", 1, false, 4), BOTH_WAYS(prefix, "xy", 2, false, 8),                \
-        BOTH_WAYS(prefix, "xyz", 3, false, 12), BOTH_WAYS(prefix, "xyzw", 4, false, 16),      \
-        BOTH_WAYS(prefix, "d16_x", 1, true, 2), BOTH_WAYS(prefix, "d16_xy", 2, true, 4),      \
+#define ALL(prefix)                                                                      \
+    BOTH_WAYS(prefix, "x", 1, false, 4), BOTH_WAYS(prefix, "xy", 2, false, 8),           \
+        BOTH_WAYS(prefix, "xyz", 3, false, 12), BOTH_WAYS(prefix, "xyzw", 4, false, 16), \
+        BOTH_WAYS(prefix, "d16_x", 1, true, 2), BOTH_WAYS(prefix, "d16_xy", 2, true, 4), \
         BOTH_WAYS(prefix, "d16_xyz", 3, true, 8), BOTH_WAYS(prefix, "d16_xyzw", 4, true, 8)
 
 const Binding bindings[] = {

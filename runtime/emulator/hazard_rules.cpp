@@ -76,8 +76,8 @@ Traits make_traits(const OpcodeInfo& info) {
     t.selects_lane = name == "v_readlane_b32" || name == "v_writelane_b32";
     t.permute_lanes = name.starts_with("v_permlane");
     t.div_fmas = name.starts_with("v_div_fmas");
-    t.reads_m0 = contains(name, "_load_lds_") || contains(name, "_addtid_") || name.starts_with("s_sendmsg") ||
-                 name.starts_with("s_movrel");
+    t.reads_m0 = contains(name, "_load_lds_") || contains(name, "_addtid_") ||
+                 name.starts_with("s_sendmsg") || name.starts_with("s_movrel");
     t.get_mode = name.starts_with("s_getreg");
     t.set_mode = name.starts_with("s_setreg");
     add_matrix(t, name);

@@ -394,14 +394,14 @@ constexpr MemoryOp one_dword{.bytes = 4};
              return &op;                                \
          }(),                                           \
      BOTH(handler)}
-#define EXCHANGE2(name, size, unit)                                                                \
-    {.mnemonic = "ds_wrxchg2" name,                                                                \
-     .memory =                                                                                     \
-         [] {                                                                                      \
-             static constexpr MemoryOp op{.bytes = size, .elements = 2, .stride = unit};           \
-             return &op;                                                                           \
-         }(),                                                                                      \
-     .fast = exchange_two<Mode::fast, false>,                                                      \
+#define EXCHANGE2(name, size, unit)                                                      \
+    {.mnemonic = "ds_wrxchg2" name,                                                      \
+     .memory =                                                                           \
+         [] {                                                                            \
+             static constexpr MemoryOp op{.bytes = size, .elements = 2, .stride = unit}; \
+             return &op;                                                                 \
+         }(),                                                                            \
+     .fast = exchange_two<Mode::fast, false>,                                            \
      .checked = exchange_two<Mode::checked, false>}
 #define READ2(name, size, unit)                                                 \
     MEMORY("ds_read" name, read, .bytes = size, .elements = 2, .stride = unit), \
@@ -475,7 +475,9 @@ const Binding bindings[] = {
     {.mnemonic = "ds_read_addtid_b32", .memory = &one_dword, BOTH(read_by_thread)},
     {.mnemonic = "ds_write_addtid_b32", .memory = &one_dword, BOTH(write_by_thread)},
     {.mnemonic = "ds_append", .fast = count_lanes<Mode::fast, 1>, .checked = count_lanes<Mode::checked, 1>},
-    {.mnemonic = "ds_consume", .fast = count_lanes<Mode::fast, -1>, .checked = count_lanes<Mode::checked, -1>},
+    {.mnemonic = "ds_consume",
+     .fast = count_lanes<Mode::fast, -1>,
+     .checked = count_lanes<Mode::checked, -1>},
     {.mnemonic = "ds_bpermute_b32", BOTH(bpermute)},
     {.mnemonic = "ds_permute_b32", BOTH(permute)},
     {.mnemonic = "ds_swizzle_b32", BOTH(swizzle)},

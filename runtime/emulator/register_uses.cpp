@@ -53,8 +53,8 @@ void add_branch_condition(Instruction& in) {
 
 /// M0 is part of the address.
 bool reads_m0(std::string_view name) {
-    return name.find("_load_lds_") != name.npos || name.find("_addtid_") != name.npos || name == "ds_append" ||
-           name == "ds_consume";
+    return name.find("_load_lds_") != name.npos || name.find("_addtid_") != name.npos ||
+           name == "ds_append" || name == "ds_consume";
 }
 
 struct FlowOf {
@@ -169,8 +169,10 @@ void find_register_uses(Instruction& in, Arch) {
     if (in.flags & flag_lds || reads_m0(name)) add_sgpr(in, sgpr::m0, 1, Role::address);
     if (name.starts_with("s_set_gpr_idx") && name != "s_set_gpr_idx_off")
         add_sgpr(in, sgpr::m0, 1, Role::destination);
-    bool accumulates = info.family == Family::MAI && info.sources == 3;  // A sparse MFMA: C is the destination.
-    if (info.dst.read_write || info.dst.keeps_half) add(in, in.dst, accumulates ? Role::matrix : Role::source);
+    bool accumulates =
+        info.family == Family::MAI && info.sources == 3;  // A sparse MFMA: C is the destination.
+    if (info.dst.read_write || info.dst.keeps_half)
+        add(in, in.dst, accumulates ? Role::matrix : Role::source);
     if (name.find("saveexec") != name.npos || name.find("wrexec") != name.npos) {
         add_sgpr(in, sgpr::exec, 2, Role::source);
         add_sgpr(in, sgpr::exec, 2, Role::destination);

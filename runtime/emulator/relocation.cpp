@@ -62,8 +62,7 @@ void set_index(Wave& w, uint32_t index) {
     w.sgpr[sgpr::m0] = (w.sgpr[sgpr::m0] & ~index_mask) | (index & index_mask);
 }
 void set_operands(Wave& w, int32_t bits) {
-    w.sgpr[sgpr::m0] =
-        (w.sgpr[sgpr::m0] & ~operands_mask) | (uint32_t(bits) << operands_at & operands_mask);
+    w.sgpr[sgpr::m0] = (w.sgpr[sgpr::m0] & ~operands_mask) | (uint32_t(bits) << operands_at & operands_mask);
 }
 
 void index_on(Wave& w, const Instruction& in) {

@@ -117,14 +117,14 @@ void scratch_to_lds(Wave& w, const Instruction& in) {
     place_in_lds<mode>(w, in, [&](unsigned lane) { return bytes[lane]; }, a.mask, 0, base);
 }
 
-#define SCRATCH(name, action, ...)                     \
-    {.mnemonic = "scratch_" name,                      \
-     .memory =                                         \
-         [] {                                          \
+#define SCRATCH(name, action, ...)                      \
+    {.mnemonic = "scratch_" name,                       \
+     .memory =                                          \
+         [] {                                           \
              static constexpr MemoryOp op{__VA_ARGS__}; \
-             return &op;                               \
-         }(),                                          \
-     .fast = action<Mode::fast>,                       \
+             return &op;                                \
+         }(),                                           \
+     .fast = action<Mode::fast>,                        \
      .checked = action<Mode::checked>}
 #define LOAD(name, ...) SCRATCH("load_" name, scratch_load, __VA_ARGS__)
 #define STORE(name, ...) SCRATCH("store_" name, scratch_store, __VA_ARGS__)

@@ -148,7 +148,8 @@ uint64_t any_source(const Wave& w, const WaveShadow& s, const Instruction& in) {
         if (in.info->src[n].kind == OperandClass::lane_mask) continue;
         for (unsigned i = 0; i < in.src[n].dwords; ++i) r |= undefined_lanes(source(w, s, in, n, i));
     }
-    bool keeps = in.flow == Flow::half_result || in.flow == Flow::byte_result;  // Bytes that it does not write.
+    bool keeps =
+        in.flow == Flow::half_result || in.flow == Flow::byte_result;  // Bytes that it does not write.
     if (in.info->dst.read_write && !keeps)
         for (unsigned i = 0; i < in.dst.dwords; ++i) r |= undefined_lanes(planes_of(s, in.dst, i));
     return r;

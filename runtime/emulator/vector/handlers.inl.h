@@ -146,14 +146,8 @@ VectorVariant variant() {
     return {HKC_VARIANT_NAME,
             valu,
             matrix,
-            {integer_bindings(),
-             compare_bindings(),
-             floating_bindings(),
-             packed_bindings(),
-             matrix_bindings(),
-             conversion_bindings(),
-             sparse_bindings(),
-             media_bindings()}};
+            {integer_bindings(), compare_bindings(), floating_bindings(), packed_bindings(),
+             matrix_bindings(), conversion_bindings(), sparse_bindings(), media_bindings()}};
 }
 
 }  // namespace hkc::emu::HKC_VARIANT

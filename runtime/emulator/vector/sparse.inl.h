@@ -37,8 +37,8 @@ HKC_INLINE uint32_t limited(uint32_t sum, uint32_t old, bool special) {
 
 /// Calls add(value of A, the row of B's values that it meets) for each stored value of row `i` of A, in order of k.
 template <class T, class F>
-HKC_INLINE void for_stored(const Instruction& in, const uint32_t* indices, const WideRows& a, const WideRows& b,
-                           unsigned i, F add) {
+HKC_INLINE void for_stored(const Instruction& in, const uint32_t* indices, const WideRows& a,
+                           const WideRows& b, unsigned i, F add) {
     using S = typename T::S;
     for (unsigned g = 0; g < S::groups; ++g) {
         unsigned lane = i + S::M * g;
@@ -101,10 +101,9 @@ void sparse_integer(MatrixArgs& x) {
 
 #define SMFMAC(name, M, K, A_type, B_type) \
     {.mnemonic = "v_smfmac_f32_" name, .matrix = sparse_float<Sparse<K, M>, A_type, B_type>}
-#define HALF_SMFMAC(name, M, K)                             \
-    SMFMAC(name "_f16", M, K, ElementF16, ElementF16), \
-        SMFMAC(name "_bf16", M, K, ElementBf16, ElementBf16)
-#define BYTE_SMFMAC(name, M, K)                                                      \
+#define HALF_SMFMAC(name, M, K) \
+    SMFMAC(name "_f16", M, K, ElementF16, ElementF16), SMFMAC(name "_bf16", M, K, ElementBf16, ElementBf16)
+#define BYTE_SMFMAC(name, M, K)                                                       \
     {.mnemonic = "v_smfmac_i32_" name "_i8", .matrix = sparse_integer<Sparse<K, M>>}, \
         SMFMAC(name "_fp8_fp8", M, K, ElementFp8<false>, ElementFp8<false>),          \
         SMFMAC(name "_fp8_bf8", M, K, ElementFp8<false>, ElementFp8<true>),           \
@@ -112,9 +111,8 @@ void sparse_integer(MatrixArgs& x) {
         SMFMAC(name "_bf8_bf8", M, K, ElementFp8<true>, ElementFp8<true>)
 
 const Binding bindings[] = {
-    HALF_SMFMAC("16x16x32", 16, 32),  HALF_SMFMAC("32x32x16", 32, 16),
-    HALF_SMFMAC("16x16x64", 16, 64),  HALF_SMFMAC("32x32x32", 32, 32),
-    BYTE_SMFMAC("16x16x64", 16, 64),  BYTE_SMFMAC("32x32x32", 32, 32),
+    HALF_SMFMAC("16x16x32", 16, 32),   HALF_SMFMAC("32x32x16", 32, 16), HALF_SMFMAC("16x16x64", 16, 64),
+    HALF_SMFMAC("32x32x32", 32, 32),   BYTE_SMFMAC("16x16x64", 16, 64), BYTE_SMFMAC("32x32x32", 32, 32),
     BYTE_SMFMAC("16x16x128", 16, 128), BYTE_SMFMAC("32x32x64", 32, 64),
 };
 
