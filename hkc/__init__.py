@@ -31,6 +31,7 @@ _SUBMODULES = (
         "driver",
         "errors",
         "interp",
+        "kernels",
         "knobs",
         "lang",
         "numerics",
