@@ -106,3 +106,59 @@ def as_matrix(x: Any) -> Any:
     for extent in x.shape[:-1]:
         rows *= extent
     return x.reshape(rows, x.shape[-1])
+
+
+def concrete(x: Any) -> bool:
+    """Whether ``x`` has memory: while torch traces it has not, and checks wait for the call itself."""
+    if not is_torch(x):
+        return True
+    import torch
+
+    return not torch.compiler.is_compiling()
+
+
+def torch_op(name: str) -> Any:
+    """The op of torch's namespace ``hkc``."""
+    import torch
+
+    import hkc.kernels.torch_ops  # registers them  # noqa: F401
+
+    return getattr(torch.ops.hkc, name)
+
+
+def finish(op: str, run: Any, x: Any, array: Array | None, out: Any, arguments: tuple[Any, ...]) -> Any:
+    """Call the kernel, as torch's op for torch tensors; the result goes to ``out`` if given."""
+    if out is not None and array is not None:
+        check_like(op, "out", out, "x", array, array.shape)
+    if is_torch(x):
+        result = torch_op(op)(*arguments)
+        return result if out is None else out.copy_(result)
+    result = run(*arguments)
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def empty(x: Any, shape: tuple[int, ...]) -> Any:
+    """An f32 array of the kind of ``x``."""
+    if is_torch(x):
+        import torch
+
+        return x.new_empty(shape, dtype=torch.float32)
+    import numpy as np
+
+    return np.empty(shape, np.float32)
+
+
+def check_table(op: str, name: str, value: Any, x: Any, dtype: str, shape: tuple[int, ...]) -> None:
+    """Check that ``value`` is of the kind of ``x`` and has that shape and element type, whatever those of ``x``."""
+    found = convert_array(name, value)
+    if is_torch(value) == is_torch(x) and found.dtype.name == dtype and found.shape == shape:
+        return
+    raise HkcError(
+        f"{op}: argument {name} doesn't go with x",
+        expected=f"{'a torch tensor' if is_torch(x) else 'a NumPy array'} of {dtype}, shape {list(shape)}",
+        got=f"a {type(value).__name__} of {found.dtype.name}, shape {list(found.shape)}",
+        hint=f"convert or reshape {name}",
+    )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from hkc.errors import HkcError
-from hkc.kernels.operands import as_matrix, check_like, checked_rows, empty_like, filled, is_torch, program
+from hkc.kernels.operands import as_matrix, check_like, checked_rows, concrete, empty_like, filled, finish, program
 
 
 def softmax(x: Any, *, out: Any = None) -> Any:
@@ -16,8 +15,8 @@ def softmax(x: Any, *, out: Any = None) -> Any:
     Computed in f32. As in torch, a row that holds inf or NaN, or nothing but -inf, is NaN. Raises HkcError that
     names the argument.
     """
-    array = checked_rows("softmax", "x", x) if _concrete(x) else None
-    return _finish("softmax", x, array, out, (x,))
+    array = checked_rows("softmax", "x", x) if concrete(x) else None
+    return finish("softmax", RUN["softmax"], x, array, out, (x,))
 
 
 def rmsnorm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1e-6, out: Any = None) -> Any:
@@ -27,7 +26,7 @@ def rmsnorm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1e
     the sum with ``residual`` included. Raises HkcError that names the argument.
     """
     array = _check_norm("rmsnorm", x, residual, eps, weight=weight)
-    return _finish("rmsnorm", x, array, out, (x, weight, residual, float(eps)))
+    return finish("rmsnorm", RUN["rmsnorm"], x, array, out, (x, weight, residual, float(eps)))
 
 
 def layernorm(
@@ -39,16 +38,7 @@ def layernorm(
     Computed in f32, the sum with ``residual`` included. Raises HkcError that names the argument.
     """
     array = _check_norm("layernorm", x, residual, eps, weight=weight, bias=bias)
-    return _finish("layernorm", x, array, out, (x, weight, bias, residual, float(eps)))
-
-
-def _concrete(x: Any) -> bool:
-    """Whether ``x`` has memory: while torch traces it has not, and the check waits for the call itself."""
-    if not is_torch(x):
-        return True
-    import torch
-
-    return not torch.compiler.is_compiling()
+    return finish("layernorm", RUN["layernorm"], x, array, out, (x, weight, bias, residual, float(eps)))
 
 
 def _check_norm(op: str, x: Any, residual: Any, eps: Any, **vectors: Any) -> Any:
@@ -56,7 +46,7 @@ def _check_norm(op: str, x: Any, residual: Any, eps: Any, **vectors: Any) -> Any
         raise HkcError(
             f"{op}: argument eps must not be negative", expected="a number from 0", got=repr(eps), hint="1e-5"
         )
-    if not _concrete(x):
+    if not concrete(x):
         return None
     array = checked_rows(op, "x", x)
     if residual is not None:
@@ -65,25 +55,6 @@ def _check_norm(op: str, x: Any, residual: Any, eps: Any, **vectors: Any) -> Any
         if vector is not None:
             check_like(op, name, vector, "x", array, array.shape[-1:])
     return array
-
-
-def _finish(op: str, x: Any, array: Any, out: Any, arguments: tuple[Any, ...]) -> Any:
-    if out is not None and array is not None:
-        check_like(op, "out", out, "x", array, array.shape)
-    if is_torch(x):
-        result = _torch_op(op)(*arguments)
-        return result if out is None else out.copy_(result)
-    result = RUN[op](*arguments)
-    if out is None:
-        return result
-    out[...] = result
-    return out
-
-
-def _torch_op(name: str) -> Any:
-    import torch
-
-    return getattr(torch.ops.hkc, name)
 
 
 def _run_softmax(x: Any) -> Any:
@@ -116,6 +87,3 @@ def _run_norm(op: str, x: Any, residual: Any, eps: float, *vectors: Any) -> Any:
 
 
 RUN: dict[str, Any] = {"softmax": _run_softmax, "rmsnorm": _run_rmsnorm, "layernorm": _run_layernorm}
-
-if "torch" in sys.modules:  # so that torch.ops.hkc is there before a trace
-    import hkc.kernels.torch_ops  # noqa: F401

@@ -1,6 +1,6 @@
 """The library's kernels as torch's ops, ``torch.ops.hkc.softmax`` and so on, for tracing and ``torch.compile``.
 
-Each makes a new, contiguous tensor like x. There is no backward pass.
+Each makes new, contiguous tensors. There is no backward pass.
 """
 
 from __future__ import annotations
@@ -9,25 +9,35 @@ from typing import Any
 
 import torch
 
-from hkc.kernels import rows
+from hkc.kernels import losses, pointwise, rows
 
 _NORM = "(Tensor x, Tensor? weight, {}Tensor? residual, float eps) -> Tensor"
 _SCHEMAS = {
     "softmax": "(Tensor x) -> Tensor",
     "rmsnorm": _NORM.format(""),
     "layernorm": _NORM.format("Tensor? bias, "),
+    "gelu": "(Tensor x) -> Tensor",
+    "swiglu": "(Tensor gate, Tensor x) -> Tensor",
+    "rotary": "(Tensor x, Tensor cos, Tensor sin, bool interleaved) -> Tensor",
+    "cross_entropy": "(Tensor x, Tensor target, int ignore_index) -> (Tensor, Tensor)",
 }
+_RUN = {**rows.RUN, **pointwise.RUN, **losses.RUN}
 
 
 def _like(x: Any, *_: Any) -> Any:
     return x.new_empty(x.shape)
 
 
+def _losses(x: Any, *_: Any) -> Any:
+    return tuple(x.new_empty(x.shape[:-1], dtype=torch.float32) for _ in range(2))
+
+
 def _register(name: str, schema: str) -> None:
     def run(*arguments: Any) -> Any:
-        return rows.RUN[name](*arguments)
+        return _RUN[name](*arguments)
 
-    torch.library.custom_op(f"hkc::{name}", run, mutates_args=(), schema=schema).register_fake(_like)
+    op = torch.library.custom_op(f"hkc::{name}", run, mutates_args=(), schema=schema)
+    op.register_fake(_losses if name == "cross_entropy" else _like)
 
 
 for _name, _schema in _SCHEMAS.items():

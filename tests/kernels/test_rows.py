@@ -16,24 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hkc as hk
-from hkc.runtime import open_device
 
-ARCHES = ["gfx942", "gfx950"]
-BITS = {torch.float32: 23, torch.float16: 10, torch.bfloat16: 7}
-TINY = {torch.float32: 2.0**-126, torch.float16: 2.0**-24, torch.bfloat16: 2.0**-126}
-U = 2.0**-24  # of f32, in which all is computed
+from .bounds import ARCHES, BITS, U, checked, rounding
+
 # In units of U: exp by exp2 beside the rounding of its argument, rsqrt and division (hkc/interp/tile_ops.py).
 EXP, RSQRT, DIVISION = 4, 4, 5
-
-
-def checked(monkeypatch: pytest.MonkeyPatch, arch: str, call: Any) -> torch.Tensor:
-    """The result of a call whose kernels run on that target, sanitized."""
-    monkeypatch.setenv("HKC_DEVICE", f"emulator:{arch}")
-    device = open_device(f"emulator:{arch}")
-    with device.sanitize():
-        result = call()
-    assert not device.reports()
-    return result
 
 
 def strided(rows: int, width: int, dtype: torch.dtype, layout: str) -> torch.Tensor:
@@ -42,11 +29,6 @@ def strided(rows: int, width: int, dtype: torch.dtype, layout: str) -> torch.Ten
     if layout == "padded":
         return torch.randn(rows, width + 3).to(dtype)[:, 2 : width + 2]
     return torch.randn(rows, width).to(dtype)
-
-
-def rounding(exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Half a unit in the last place, or the smallest number."""
-    return abs(exact) * 2.0 ** -(BITS[dtype] + 1) + TINY[dtype]
 
 
 def check_softmax(monkeypatch: pytest.MonkeyPatch, arch: str, x: torch.Tensor) -> None:
