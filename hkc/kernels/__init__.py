@@ -14,6 +14,7 @@ _FROM = {
     **dict.fromkeys(("softmax", "rmsnorm", "layernorm"), "rows"),
     **dict.fromkeys(("gelu", "swiglu", "rotary"), "pointwise"),
     "cross_entropy": "losses",
+    "quantize": "quantization",
 }
 NAMES = tuple(_FROM)
 
