@@ -196,3 +196,8 @@ def test_documented_calls() -> None:
 def test_import_is_light() -> None:
     check = "import sys, hkc; hkc.kernels; assert not {'torch', 'numpy', 'mlir'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True)
+
+
+def test_the_example_is_the_library_program() -> None:
+    root = Path(__file__).resolve().parents[2]
+    assert (root / "examples/06_softmax.tile").read_bytes() == (root / "hkc/kernels/softmax.tile").read_bytes()

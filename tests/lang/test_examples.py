@@ -19,7 +19,7 @@ from hkc.lang.text import parse_text
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 OWN = [
-    *("00_vector_add", "00_transpose", "01_gemm", "02_gemm_by_hand", "04_gemm_epilogue", "05_attention"),
+    *("00_vector_add", "00_transpose", "01_gemm", "02_gemm_by_hand", "04_gemm_epilogue", "05_attention", "06_softmax"),
     *("03_gemm_batched_split_k:gemm_parts", "03_gemm_batched_split_k:add_parts"),
 ]
 
