@@ -1,8 +1,8 @@
 """Attention, softmax(Q.K^T / sqrt(D)) V, for any number of queries and keys; H query heads share HKV heads of K, V.
 
 With CAUSAL=1 a query sees the keys up to its own place, counted from the end; WINDOW > 0 keeps the last WINDOW of
-those alone. A query that sees no key gets zeros. The scores never leave registers: what the first matmul leaves in a lane is
-what the second one wants there.
+those alone. A query that sees no key gets zeros. The scores never leave registers: what the first matmul leaves in a
+lane is what the second one wants there.
 """
 
 from __future__ import annotations
