@@ -10,6 +10,7 @@ namespace {
 struct DivisionF32 {
     using Row = F32;
     using Float = float;
+    using Wide = double;  // Holds a product of two Floats exactly.
     using Bits = uint32_t;
     static constexpr int bias = 127, mantissa = 23, max_exponent = 255, scale = 64, far = 96, tiny = 23,
                          underflow = 150;
@@ -19,6 +20,7 @@ struct DivisionF32 {
 struct DivisionF64 {
     using Row = F64;
     using Float = double;
+    using Wide = __float128;
     using Bits = uint64_t;
     static constexpr int bias = 1023, mantissa = 52, max_exponent = 2047, scale = 128, far = 768, tiny = 53,
                          underflow = 1075;
@@ -65,7 +67,8 @@ HKC_INLINE void div_scale(RowArgs& x) {
             factor = up;
         } else if (denormal<T>(inverse) && denormal<T>(quotient)) {
             flag = true;
-            if (is_den) factor = up;
+            // The guide prints up, with which the denominator overflows. This quotient is to be scaled down by div_fmas.
+            if (is_den) factor = down;
         } else if (denormal<T>(inverse)) {
             factor = down;
         } else if (denormal<T>(quotient)) {
@@ -83,15 +86,21 @@ HKC_INLINE void div_scale(RowArgs& x) {
 template <class T>
 HKC_INLINE void div_fmas(RowArgs& x) {
     using Float = typename T::Float;
+    using Wide = typename T::Wide;
     const Float up = power_of_two<T>(T::scale), down = power_of_two<T>(-T::scale);
     const uint32_t *a = x.s[0], *b = x.s[1], *c = x.s[2], *m = x.m;
     uint32_t* d = x.d;
     for (unsigned i = 0; i < lanes; ++i) {
-        Float addend = T::Row::get(c, i);
-        Float r = __builtin_fma(T::Row::get(a, i), T::Row::get(b, i), addend);
-        if constexpr (sizeof(Float) == 4) r = __builtin_fmaf(T::Row::get(a, i), T::Row::get(b, i), addend);
-        Float factor = exponent<T>(addend) > T::bias ? up : down;
-        write(d, i, m[i], T::Row::put(x.mask_in >> i & 1 ? r * factor : r));
+        Float multiplier = T::Row::get(a, i), multiplicand = T::Row::get(b, i), addend = T::Row::get(c, i), r;
+        if (x.mask_in >> i & 1) {  // A denormal quotient is rounded once, behind the scaling.
+            Float factor = exponent<T>(addend) > T::bias ? up : down;
+            r = Float((Wide(multiplier) * multiplicand + addend) * factor);
+        } else if constexpr (sizeof(Float) == 4) {
+            r = __builtin_fmaf(multiplier, multiplicand, addend);
+        } else {
+            r = __builtin_fma(multiplier, multiplicand, addend);
+        }
+        write(d, i, m[i], T::Row::put(r));
     }
 }
 
@@ -110,6 +119,8 @@ HKC_INLINE typename T::Float fix_quotient(typename T::Float q, typename T::Float
     if (inf_den || num == 0) return T::value(sign);
     if (exponent<T>(num) - exponent<T>(den) < -T::underflow) return T::value(sign);
     if (exponent<T>(den) == T::max_exponent) return T::value(infinity | sign);
+    // Of finite operands: the quotient was infinite and so its correction was not a number.
+    if (q != q) return T::value(infinity | sign);
     return T::value((T::bits(q) & ~sign_bit) | sign);
 }
 
